@@ -46,7 +46,7 @@ _NODES: dict[type[Layer], Callable[[Any], _Node]] = {
 
 
 def to_onnx(layers: Sequence[Layer], name: str, doc: str) -> bytes:
-    """The serialised model: the layers in order, then a softmax giving `probabilities` `(N, 10)`."""
+    """The serialised model: one node per layer, then a softmax giving `probabilities` `(N, 10)`."""
     from onnx import TensorProto, checker, helper, numpy_helper
 
     flat = isinstance(layers[0], Dense)
