@@ -1,0 +1,68 @@
+"""Object files → shared library, with whatever linker the machine has."""
+
+from __future__ import annotations
+
+import importlib.util
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+from workbench.core.errors import WorkbenchError
+
+
+class LinkError(WorkbenchError, RuntimeError):
+    """No linker was found, or it refused the input."""
+
+
+def _linkers() -> list[list[str]]:
+    """Command prefixes of the usable linkers, quickest first."""
+    found: list[list[str]] = []
+    if path := shutil.which("ld"):
+        found.append([path])
+    found += [[path] for name in ("gcc", "cc", "clang") if (path := shutil.which(name))]
+    if importlib.util.find_spec("ziglang") is not None:
+        found.append([sys.executable, "-m", "ziglang", "ld.lld"])
+    return found
+
+
+def link_shared(output: str | Path, objects: Sequence[bytes | str | Path]) -> Path:
+    """Links objects (bytes or paths) into the shared library `output` and returns its path.
+
+    Tries `ld`, then the C compilers, then the LLD inside the `ziglang` package.
+    Raises `LinkError` with each tool's message if none succeeds.
+    """
+    output = Path(output)
+    output.parent.mkdir(parents=True, exist_ok=True)
+    failures: list[str] = []
+    with tempfile.TemporaryDirectory() as folder:
+        paths: list[str] = []
+        for number, item in enumerate(objects):
+            if isinstance(item, bytes):
+                path = Path(folder) / f"part{number}.o"
+                path.write_bytes(item)
+                paths.append(str(path))
+            else:
+                paths.append(str(item))
+        made = Path(folder) / "out.so"
+        for command in _linkers():
+            done = subprocess.run(
+                [*command, "-shared", "-o", str(made), *paths],
+                capture_output=True,
+                text=True,
+                check=False,
+            )
+            if done.returncode == 0:
+                partial = output.with_name(output.name + ".partial")
+                shutil.copyfile(made, partial)
+                partial.replace(output)
+                return output
+            failures.append(f"{' '.join(command)}: {done.stderr.strip()}")
+    if not failures:
+        raise LinkError(
+            f"cannot write {output.name}: no linker found (looked for ld, gcc, cc, clang, ziglang)",
+            hint="pip install ziglang, or install binutils; a .o file needs no linker",
+        )
+    raise LinkError(f"cannot link {output.name}:\n" + "\n".join(failures))
