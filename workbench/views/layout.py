@@ -1,0 +1,350 @@
+"""Layered graph layout, computed once in Python; every renderer and widget draws the result.
+
+The method is that of Sugiyama, Tagawa and Toda (1981): break cycles, assign ranks, order each rank
+by barycentres, then place.  Placement solves, rank by rank, the least-squares problem "be near your
+neighbours, do not overlap" exactly by isotonic regression (pool adjacent violators).  The result
+depends on the graph alone: no randomness, no hash order.
+
+`layout(graph, previous=...)` keeps the surviving nodes of an earlier layout where they were; see
+`layout_stable`.  Groups are laid out from the inside out; an expanded group is one wide node of the
+graph around it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from .graph import Graph, Node, collapse
+from .layout_rank import break_cycles, order_ranks, place_ranks, rank_nodes
+
+#: Above this many visible nodes, groups are collapsed before layout.
+MAX_NODES = 2000
+#: Gap between neighbours in a rank, between ranks, and inside a group's frame.
+GAP_X, GAP_Y, FRAME, TITLE = 18.0, 30.0, 12.0, 16.0
+DUMMY_WIDTH = 6.0
+
+Point = tuple[float, float]
+
+
+@dataclass(frozen=True, slots=True)
+class Box:
+    """An axis-parallel rectangle; (x, y) is its upper left corner."""
+
+    x: float
+    y: float
+    width: float
+    height: float
+
+    @property
+    def centre_x(self) -> float:
+        """Horizontal centre."""
+        return self.x + self.width / 2
+
+    @property
+    def bottom(self) -> float:
+        """Lower edge (y grows downwards)."""
+        return self.y + self.height
+
+    @property
+    def right(self) -> float:
+        """Right edge."""
+        return self.x + self.width
+
+    def moved(self, dx: float, dy: float) -> Box:
+        """The box shifted by (dx, dy)."""
+        return Box(round(self.x + dx, 1), round(self.y + dy, 1), self.width, self.height)
+
+
+@dataclass(frozen=True, slots=True)
+class Route:
+    """An edge as a polyline from `src` to `dst`."""
+
+    src: str
+    dst: str
+    points: tuple[Point, ...]
+
+    def moved(self, dx: float, dy: float) -> Route:
+        """The route shifted by (dx, dy)."""
+        points = tuple((round(x + dx, 1), round(y + dy, 1)) for x, y in self.points)
+        return Route(self.src, self.dst, points)
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """Boxes of nodes and expanded groups, routes of edges, and the size of the whole.
+
+    `graph` is the graph that was drawn: the given one, or one with groups collapsed.
+    """
+
+    graph: Graph
+    nodes: dict[str, Box]
+    groups: dict[str, Box]
+    routes: tuple[Route, ...]
+    width: float
+    height: float
+
+
+@dataclass(slots=True)
+class _Item:
+    """What one level of the hierarchy places: a node, an expanded group, or a port."""
+
+    id: str
+    width: float
+    height: float
+
+
+@dataclass(slots=True)
+class Level:
+    """Items of one level of the hierarchy with positions, before they are moved into place."""
+
+    boxes: dict[str, Box]
+    routes: list[Route]
+    width: float
+    height: float
+
+
+def layout(graph: Graph, previous: Layout | None = None) -> Layout:
+    """Positions for every node, edge and expanded group of `graph`.
+
+    Groups flagged `collapsed` are drawn as one node; if more than `MAX_NODES` nodes would be
+    visible, every outermost group is collapsed as well.  With `previous`, nodes that survive keep
+    their place wherever the new edges allow it.
+    """
+    drawn = collapse(graph)
+    if len(drawn.nodes) > MAX_NODES and drawn.groups:
+        tops = frozenset(g.id for g in graph.groups if g.parent is None)
+        drawn = collapse(graph, tops | {g.id for g in graph.groups if g.collapsed})
+    if not drawn.nodes:
+        return Layout(drawn, {}, {}, (), 0.0, 0.0)
+    found = None
+    if previous is not None:
+        from .layout_stable import keep_places
+
+        found = keep_places(drawn, previous)
+    if found is None:
+        found = _full(drawn, previous)
+    return found
+
+
+def _full(graph: Graph, previous: Layout | None) -> Layout:
+    """Layout from scratch; `previous` only suggests the order inside ranks."""
+    hints: dict[str, float] = {}
+    if previous is not None:
+        hints = {key: box.centre_x for key, box in previous.nodes.items()}
+        hints.update((key, box.centre_x) for key, box in previous.groups.items())
+    if not graph.groups:
+        items = [_Item(node.id, node.width, node.height) for node in graph.nodes]
+        edges = [(edge.src, edge.dst) for edge in graph.edges]
+        level = place_level(items, edges, hints)
+        boxes, routes, groups = level.boxes, level.routes, {}
+        width, height = level.width, level.height
+    else:
+        boxes, groups, routes, width, height = _nested(graph, hints)
+    return Layout(graph, boxes, groups, tuple(routes), width, height)
+
+
+def _nested(
+    graph: Graph, hints: dict[str, float]
+) -> tuple[dict[str, Box], dict[str, Box], list[Route], float, float]:
+    """Layout of a graph with expanded groups, from the inside out."""
+    parent = {group.id: group.parent for group in graph.groups}
+    chain: dict[str | None, tuple[str, ...]] = {None: ()}
+
+    def path(group: str | None) -> tuple[str, ...]:
+        """Groups around a node, outermost first."""
+        if group not in chain:
+            assert group is not None
+            chain[group] = (*path(parent[group]), group)
+        return chain[group]
+
+    members: dict[str | None, list[Node]] = {}
+    for node in graph.nodes:
+        members.setdefault(node.group, []).append(node)
+    children: dict[str | None, list[str]] = {}
+    occupied = {step for node in graph.nodes for step in path(node.group)}
+    for group in graph.groups:
+        if group.id in occupied:
+            children.setdefault(group.parent, []).append(group.id)
+
+    # Each edge is cut at the frames that it crosses: (level, from item, to item) per piece.
+    pieces: dict[str | None, list[tuple[str, str]]] = {}
+    pieces_of: list[list[tuple[str | None, str, str]]] = []
+    ports: dict[str, dict[str, None]] = {}
+    for number, edge in enumerate(graph.edges):
+        up, down = path(graph.index[edge.src].group), path(graph.index[edge.dst].group)
+        shared = 0
+        while shared < min(len(up), len(down)) and up[shared] == down[shared]:
+            shared += 1
+        made: list[tuple[str | None, str, str]] = []
+        tail = edge.src
+        for group in reversed(up[shared:]):
+            port = f"\0out:{edge.src}:{group}"
+            ports.setdefault(group, {})[port] = None
+            made.append((group, tail, port))
+            tail = group
+        head_pieces: list[tuple[str | None, str, str]] = []
+        head = edge.dst
+        for group in reversed(down[shared:]):
+            port = f"\0in:{edge.src}:{group}"
+            ports.setdefault(group, {})[port] = None
+            head_pieces.append((group, port, head))
+            head = group
+        made.append((up[shared - 1] if shared else None, tail, head))
+        made.extend(reversed(head_pieces))
+        for level, a, b in made:
+            pieces.setdefault(level, []).append((a, b))
+        pieces_of.append(made)
+        assert number == len(pieces_of) - 1
+    levels: dict[str | None, Level] = {}
+
+    def place(group: str | None) -> Level:
+        """Lay out one level after the levels inside it."""
+        items = [_Item(node.id, node.width, node.height) for node in members.get(group, [])]
+        for child in children.get(group, []):
+            inner = place(child)
+            title = len(next(g.label for g in graph.groups if g.id == child)) * 6.7 + 2 * FRAME
+            if title > inner.width:
+                inner = levels[child] = widened(inner, title)
+            items.append(_Item(child, inner.width + 2 * FRAME, inner.height + 2 * FRAME + TITLE))
+        if group is not None:
+            items.extend(_Item(port, DUMMY_WIDTH, 1.0) for port in ports.get(group, {}))
+        levels[group] = place_level(items, list(dict.fromkeys(pieces.get(group, []))), hints)
+        return levels[group]
+
+    top = place(None)
+    boxes: dict[str, Box] = {}
+    frames: dict[str, Box] = {}
+    origin: dict[str | None, Point] = {}
+
+    def settle(group: str | None, dx: float, dy: float) -> None:
+        """Move a level, and those inside it, to their absolute place."""
+        origin[group] = (dx, dy)
+        inside = set(children.get(group, []))
+        for key, box in levels[group].boxes.items():
+            if key in inside:
+                frames[key] = box.moved(dx, dy)
+                settle(key, dx + box.x + FRAME, dy + box.y + FRAME + TITLE)
+            elif not key.startswith("\0"):
+                boxes[key] = box.moved(dx, dy)
+
+    settle(None, 0.0, 0.0)
+    by_level = {
+        level: {(r.src, r.dst): r for r in found.routes} for level, found in levels.items()
+    }
+    routes: list[Route] = []
+    for edge, made in zip(graph.edges, pieces_of, strict=True):
+        points: list[Point] = []
+        for level, a, b in made:
+            route = by_level[level][a, b].moved(*origin[level])
+            points.extend(route.points)
+        routes.append(Route(edge.src, edge.dst, _thin(points)))
+    return boxes, frames, routes, top.width, top.height
+
+
+def widened(level: Level, width: float) -> Level:
+    """`level` centred in a larger width."""
+    dx = (width - level.width) / 2
+    boxes = {key: box.moved(dx, 0.0) for key, box in level.boxes.items()}
+    routes = [route.moved(dx, 0.0) for route in level.routes]
+    return Level(boxes, routes, width, level.height)
+
+
+def _thin(points: Sequence[Point]) -> tuple[Point, ...]:
+    """`points` without repetitions."""
+    kept: list[Point] = []
+    for point in points:
+        if not kept or kept[-1] != point:
+            kept.append(point)
+    return tuple(kept)
+
+
+def place_level(
+    items: Sequence[_Item], edges: Sequence[tuple[str, str]], hints: dict[str, float]
+) -> Level:
+    """Place `items` in ranks so that edges run downwards (cycles: all but one edge)."""
+    number = {item.id: i for i, item in enumerate(items)}
+    pairs = list(dict.fromkeys((number[a], number[b]) for a, b in edges if a != b))
+    forward = break_cycles(len(items), pairs)
+    flipped = {(b, a) for a, b in pairs} & set(forward) - set(pairs)
+    ranks = rank_nodes(len(items), forward)
+    widths = [item.width for item in items]
+    # A long edge passes each rank between its ends through a dummy; edges of one source share it.
+    chain: dict[tuple[int, int], int] = {}
+    links: dict[tuple[int, int], None] = {}
+    stops: dict[tuple[int, int], list[int]] = {}
+    for a, b in forward:
+        last, through = a, []
+        for rank in range(ranks[a] + 1, ranks[b]):
+            dummy = chain.get((a, rank))
+            if dummy is None:
+                dummy = chain[a, rank] = len(ranks)
+                ranks.append(rank)
+                widths.append(DUMMY_WIDTH)
+            links[last, dummy] = None
+            through.append(dummy)
+            last = dummy
+        links[last, b] = None
+        stops[a, b] = through
+    hint = [hints.get(item.id) for item in items] + [None] * (len(ranks) - len(items))
+    rows = order_ranks(ranks, list(links), hint)
+    xs = place_ranks(rows, ranks, list(links), widths, GAP_X, len(items))
+    heights = [max((items[i].height for i in r if i < len(items)), default=0.0) for r in rows]
+    tops, y = [], 0.0
+    for height in heights:
+        tops.append(y)
+        y += height + GAP_Y
+    left = min(x - w / 2 for x, w in zip(xs, widths, strict=True))
+    right = max(x + w / 2 for x, w in zip(xs, widths, strict=True))
+    boxes: dict[str, Box] = {}
+    for i, item in enumerate(items):
+        top = tops[ranks[i]] + (heights[ranks[i]] - item.height) / 2
+        boxes[item.id] = Box(
+            round(xs[i] - item.width / 2 - left, 1), round(top, 1), item.width, item.height
+        )
+    bends = {
+        pair: [
+            point
+            for stop in through
+            for point in (
+                (round(xs[stop] - left, 1), round(tops[ranks[stop]], 1)),
+                (round(xs[stop] - left, 1), round(tops[ranks[stop]] + heights[ranks[stop]], 1)),
+            )
+        ]
+        for pair, through in stops.items()
+    }
+    routes: list[Route] = []
+    for a, b in pairs:
+        back = (b, a) in flipped
+        points = [*reversed(bends[b, a])] if back else bends[a, b]
+        routes.append(_route(items[a].id, items[b].id, boxes, points))
+    loops = dict.fromkeys(a for a, b in edges if a == b)
+    routes.extend(_loop(name, boxes[name]) for name in loops)
+    height = y - GAP_Y
+    return Level(boxes, routes, round(right - left, 1), round(height, 1))
+
+
+def _route(src: str, dst: str, boxes: dict[str, Box], bends: Sequence[Point]) -> Route:
+    """The polyline from one box to another through `bends`, leaving towards the first bend."""
+    a, b = boxes[src], boxes[dst]
+    down = a.bottom <= b.y
+    start_y, end_y = (a.bottom, b.y) if down else (a.y, b.bottom)
+    first = bends[0][0] if bends else b.centre_x
+    last = bends[-1][0] if bends else a.centre_x
+    start = (port_x(a, first), round(start_y, 1))
+    end = (port_x(b, last), round(end_y, 1))
+    return Route(src, dst, _thin((start, *bends, end)))
+
+
+def port_x(box: Box, towards: float) -> float:
+    """Where an edge leaves a box: at the centre, moved a little towards the other end."""
+    reach = min(box.width * 0.3, 60.0)
+    shift = max(-reach, min(reach, (towards - box.centre_x) * 0.25))
+    return round(box.centre_x + shift, 1)
+
+
+def _loop(name: str, box: Box) -> Route:
+    """A self edge, drawn at the right side of its node."""
+    x, y, out = box.right, box.y + box.height / 2, 14.0
+    points = ((x, y - 6), (x + out, y - 6), (x + out, y + 6), (x, y + 6))
+    return Route(name, name, tuple((round(a, 1), round(b, 1)) for a, b in points))
