@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from workbench.core.errors import WorkbenchError
+from workbench.core.leaves import find_leaf, register_leaf
 from workbench.runtime import dlpack
 from workbench.runtime.device import Device, cpu
 from workbench.runtime.dtype import DataType
@@ -272,5 +273,15 @@ def from_dlpack(ext_tensor: Any) -> Tensor:
         raise TensorError(f"expected an object with __dlpack__, got {type(ext_tensor).__name__}")
     return of_ffi(tvm_ffi.from_dlpack(ext_tensor))
 
+
+_array_leaf = find_leaf(np.ndarray)
+assert _array_leaf is not None
+register_leaf(
+    Tensor,
+    "tensor",
+    key=lambda t, key=_array_leaf.key: key(t.view()),
+    encode=lambda t, encode=_array_leaf.encode: encode(t.view()),
+    decode=lambda value, decode=_array_leaf.decode: of_array(decode(value)),
+)
 
 __all__ = ["ALIGNMENT", "Tensor", "TensorError", "empty", "from_dlpack", "tensor"]
