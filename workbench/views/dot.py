@@ -54,9 +54,10 @@ def to_dot(graph: Graph, name: str = "workbench") -> str:
                 add(into, node)
         for group in graph.groups:
             if group.parent == parent:
-                with into.subgraph(name=f"cluster_{_name(group.id)}") as inner:
-                    inner.attr(label=graphviz.escape(group.label), style="dashed", fontsize="10")
-                    cluster(inner, group.id)
+                inner = graphviz.Digraph(f"cluster_{_name(group.id)}")
+                inner.attr(label=graphviz.escape(group.label), style="dashed", fontsize="10")
+                cluster(inner, group.id)
+                into.subgraph(inner)
 
     cluster(dot, None)
     for edge in graph.edges:

@@ -12,9 +12,9 @@ import re
 from .part import CodeLine, Token
 
 _KEYWORDS = (
-    "and as assert break class continue def del elif else except False finally for from if import "
-    "in is lambda None nonlocal not or pass raise return True try while with yield"
-).split()
+    "and|as|assert|break|class|continue|def|del|elif|else|except|False|finally|for|from|if|import|"
+    "in|is|lambda|None|nonlocal|not|or|pass|raise|return|True|try|while|with|yield"
+)
 _DTYPE = r"(?:float|bfloat|int|uint)\d+(?:_\w+)?(?:x\d+)?|bool|handle"
 
 _PYTHON = re.compile(
@@ -22,7 +22,7 @@ _PYTHON = re.compile(
     |(?P<s>[rbf]{{0,2}}(?:"(?:\\.|[^"\\])*"?|'(?:\\.|[^'\\])*'?))
     |(?P<d>@[\w.]+)
     |(?P<n>\b(?:0[xX][0-9a-fA-F]+|\d+(?:\.\d*)?(?:[eE][+-]?\d+)?)\b)
-    |(?P<k>\b(?:{"|".join(_KEYWORDS)})\b)
+    |(?P<k>\b(?:{_KEYWORDS})\b)
     |(?P<y>(?<![\w.])(?:[TRI]\.)?(?:{_DTYPE}|Tensor|Buffer|Shape|Object|Prim|Tuple|Callable)\b)
     |(?P<m>(?<![\w.])(?:[TRI]|cls|sch)\.(?=\w))
     |(?P<f>[A-Za-z_]\w*(?=\())

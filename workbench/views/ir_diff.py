@@ -7,6 +7,7 @@ happened ("loop i (128) split into i_0 × i_1", "R.nn.relu −3", "function fuse
 
 from __future__ import annotations
 
+import keyword
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -34,10 +35,7 @@ from .part import (
 #: Unchanged lines shown around a change.
 CONTEXT = 3
 
-_NOT_NAMES = frozenset(
-    "and as assert break class continue def del elif else except False finally for from if import"
-    " in is lambda None not or pass raise return True try while with yield T R I cls sch self".split()
-)
+_NOT_NAMES = frozenset({*keyword.kwlist, "T", "R", "I", "cls", "sch", "self"})
 _DEF = re.compile(r"^(\s*)def (\w+)\(")
 _LOOP = re.compile(r"^\s*for (.+?) in (range|T\.\w+|sch\.\w+)\((.*)\):")
 _CALL = re.compile(r"(?<![\w.])([TRI]\.[\w.]+|sch\.\w+)(?=\()")
@@ -262,11 +260,17 @@ def emphasised(
         right: list[tuple[int, int]] = []
         at_a, at_b = _offsets(a), _offsets(b)
         for tag, i0, i1, j0, j1 in SequenceMatcher(None, a, b, autojunk=False).get_opcodes():
+            # Depth is what the lines around tell: blanks at the start are not emphasised.
             if tag != "equal":
-                left.append((at_a[i0], at_a[i1]))
-                right.append((at_b[j0], at_b[j1]))
+                left.append((max(at_a[i0], _indent(old[i])), at_a[i1]))
+                right.append((max(at_b[j0], _indent(new[j])), at_b[j1]))
         gone[i], come[j] = _strong(gone[i], left), _strong(come[j], right)
     return gone, come
+
+
+def _indent(text: str) -> int:
+    """Number of blanks at the start."""
+    return len(text) - len(text.lstrip())
 
 
 def _pair(old: Sequence[str], new: Sequence[str]) -> Iterator[tuple[int, int]]:
@@ -445,6 +449,9 @@ def diff_part(found: Diff, fold: bool = True) -> Part:
     elif same:
         word = "function is" if same == 1 else "functions are"
         children.append(Text(f"{same} other {word} unchanged.", "dim"))
+    if any(one.mark == "~" for part in found.functions for one in part.lines if shown):
+        legend = "~ marks a line that only moved deeper or whose names changed."
+        children.append(Text(legend, "dim"))
     return Column(tuple(children))
 
 

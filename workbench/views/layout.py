@@ -229,9 +229,7 @@ def _nested(
                 boxes[key] = box.moved(dx, dy)
 
     settle(None, 0.0, 0.0)
-    by_level = {
-        level: {(r.src, r.dst): r for r in found.routes} for level, found in levels.items()
-    }
+    by_level = {level: {(r.src, r.dst): r for r in found.routes} for level, found in levels.items()}
     routes: list[Route] = []
     for edge, made in zip(graph.edges, pieces_of, strict=True):
         points: list[Point] = []

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 
 Pair = tuple[int, int]
 
@@ -146,7 +147,7 @@ def _sort_by_barycentre(row: list[int], near: list[list[int]], at: list[float]) 
 def crossings(rows: Sequence[Sequence[int]], after: list[list[int]]) -> int:
     """Number of crossing pairs of links between neighbouring rows (counted with a Fenwick tree)."""
     total = 0
-    for upper, lower in zip(rows, rows[1:], strict=False):
+    for upper, lower in pairwise(rows):
         place = {node: i for i, node in enumerate(lower)}
         ends: list[int] = []
         for node in upper:
@@ -179,9 +180,7 @@ def place_ranks(
 
     Links between dummies (numbers from `real` on) pull harder, so long edges come out straight.
     """
-    pull: list[tuple[list[tuple[int, float]], list[tuple[int, float]]]] = [
-        ([], []) for _ in ranks
-    ]
+    pull: list[tuple[list[tuple[int, float]], list[tuple[int, float]]]] = [([], []) for _ in ranks]
     for a, b in links:
         weight = (8.0 if a >= real and b >= real else 2.0) if a >= real or b >= real else 1.0
         pull[a][1].append((b, weight))
@@ -189,14 +188,15 @@ def place_ranks(
     offsets: list[list[float]] = []
     xs = [0.0] * len(ranks)
     for row in rows:
-        offset, here = [], 0.0
+        starts: list[float] = []
+        here = 0.0
         for i, node in enumerate(row):
             if i:
                 here += (widths[row[i - 1]] + widths[node]) / 2 + gap
-            offset.append(here)
-        offsets.append(offset)
-        for node, x in zip(row, offset, strict=True):
-            xs[node] = x - (offset[-1] if offset else 0.0) / 2
+            starts.append(here)
+        offsets.append(starts)
+        for node, start in zip(row, starts, strict=True):
+            xs[node] = start - here / 2
     sides: list[tuple[int, ...]] = []
     for turn in range(PLACE_ROUNDS):
         sides += [(0,), (1,)] if turn < PLACE_ROUNDS - 2 else [(0, 1), (0, 1)]
@@ -205,7 +205,7 @@ def place_ranks(
         for number in numbers:
             row = rows[number]
             want: list[float] = []
-            weight: list[float] = []
+            heavies: list[float] = []
             for node, offset in zip(row, offsets[number], strict=True):
                 total, heavy = 0.0, 0.0
                 for side in used:
@@ -214,8 +214,8 @@ def place_ranks(
                         heavy += w
                 # A node without neighbours on this side stays, but gives way to all others.
                 want.append((total / heavy if heavy else xs[node]) - offset)
-                weight.append(heavy or 0.05)
-            for node, x, offset in zip(row, isotonic(want, weight), offsets[number], strict=True):
+                heavies.append(heavy or 0.05)
+            for node, x, offset in zip(row, isotonic(want, heavies), offsets[number], strict=True):
                 xs[node] = x + offset
     return xs
 

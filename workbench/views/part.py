@@ -20,7 +20,7 @@ Tone: TypeAlias = Literal["neutral", "good", "warn", "bad", "info"]
 Mark: TypeAlias = Literal["", "+", "-", "~"]
 
 #: A tone is never told by colour alone: each has a symbol that text and HTML both print.
-TONE_SYMBOL: dict[str, str] = {"neutral": "", "good": "✓", "warn": "!", "bad": "✗", "info": "i"}
+TONE_SYMBOL: dict[str, str] = {"neutral": "", "good": "✓", "warn": "!", "bad": "✗", "info": ""}
 
 
 @dataclass(frozen=True, slots=True)

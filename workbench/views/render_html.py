@@ -47,7 +47,9 @@ _MARK_CLASS = {"": "", "+": " wb-add", "-": " wb-del", "~": " wb-ren"}
 @cache
 def style() -> str:
     """The style sheet that all HTML output shares."""
-    return resources.files(__package__).joinpath("style.css").read_text(encoding="utf-8").strip()
+    return (
+        resources.files("workbench.views").joinpath("style.css").read_text(encoding="utf-8").strip()
+    )
 
 
 def to_html(part: Part, pictures: bool = False) -> str:
@@ -227,9 +229,7 @@ def _png(data: bytes | None, label: str) -> str:
     if data is None:
         return ""
     code = base64.b64encode(data).decode("ascii")
-    return (
-        f'<img class="wb-only-plain" alt="{escape(label)}" src="data:image/png;base64,{code}"/>'
-    )
+    return f'<img class="wb-only-plain" alt="{escape(label)}" src="data:image/png;base64,{code}"/>'
 
 
 def _graph(part: GraphPart, pictures: bool) -> str:

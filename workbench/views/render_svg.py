@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from html import escape
+from itertools import pairwise
 from math import floor, log10
 
 from .graph import CHAR_WIDTH, KIND_WORD, LINE_HEIGHT, Node
@@ -95,7 +96,7 @@ def path_of(points: Sequence[Point]) -> str:
     """A smooth path: vertical tangents at every point, straight where points are aligned."""
     moved = [(x + MARGIN, y + MARGIN) for x, y in points]
     parts = [f"M{_n(moved[0][0])} {_n(moved[0][1])}"]
-    for (x0, y0), (x1, y1) in zip(moved, moved[1:], strict=False):
+    for (x0, y0), (x1, y1) in pairwise(moved):
         if abs(x0 - x1) < 0.5:
             parts.append(f"V{_n(y1)}")
         elif y1 - y0 < 8:

@@ -103,9 +103,7 @@ def _code(part: Code) -> Iterator[str]:
 def _table(part: Table) -> Iterator[str]:
     """A table with padded columns."""
     cells = [[plain(cell) for cell in cells] for cells in part.rows]
-    widths = [
-        max([len(head), *(len(row[i]) for row in cells)]) for i, head in enumerate(part.head)
-    ]
+    widths = [max([len(head), *(len(row[i]) for row in cells)]) for i, head in enumerate(part.head)]
 
     def padded(row: list[str]) -> str:
         """Cells at the width and side of their column."""

@@ -1,0 +1,55 @@
+from panel_examples import graph_panel
+
+
+def test_click_selects_in_both_twins(mount):
+    w = mount(graph_panel())
+    w.page.locator(".wb-gn[data-id=lv2]").click()
+    assert "relu" in w.said()
+    chosen = w.page.locator(".wb-glist li[aria-selected=true]")
+    assert chosen.get_attribute("data-id") == "lv2"
+    w.page.locator(".wb-glist li[data-id=x]").click()
+    assert w.page.locator(".wb-gn.wb-on").get_attribute("data-id") == "x"
+    assert w.requests == [], "selecting asks the kernel nothing"
+    assert not w.errors
+
+
+def test_keyboard_follows_edges(mount):
+    w = mount(graph_panel())
+    w.page.locator(".wb-glist li[data-id=x]").click()
+    w.page.locator(".wb-gpane").focus()
+    w.press("ArrowDown")
+    assert "conv2d" in w.said()
+    w.press("ArrowDown", "ArrowDown", "ArrowUp")
+    assert "add" in w.said()
+    assert w.keys_outside == []
+
+
+def test_folding_a_group(mount):
+    w = mount(graph_panel())
+    assert w.page.locator(".wb-gn").count() == 7
+    w.page.locator("[data-group=fused]").first.click()
+    w.page.wait_for_function("document.querySelectorAll('.wb-gn').length === 5")
+    assert "5 nodes shown, 1 of 1 groups folded" in w.said()
+    assert w.requests == [("layout", {"folded": ["fused"]})]
+    w.page.locator(".wb-gn[data-id=fused]").click()
+    w.page.locator(".wb-widget").focus()
+    w.press("Enter")
+    w.page.wait_for_function("document.querySelectorAll('.wb-gn').length === 7")
+
+
+def test_filter_says_when_nothing_matches(mount):
+    w = mount(graph_panel())
+    w.page.locator(".wb-widget").focus()
+    w.press("/")
+    w.page.keyboard.type("nothing like this")
+    assert 'No node matches "nothing like this"' in w.said()
+
+
+def test_shapes_differ_without_colour(mount):
+    w = mount(graph_panel())
+    shapes = w.page.evaluate(
+        """() => Object.fromEntries([...document.querySelectorAll('.wb-gn')].map((n) => [
+        [...n.classList].find((c) => c.startsWith('wb-k-')),
+        n.innerHTML.replace(/<title>.*?<\\/title>|<text.*/gs, '').replace(/[\\d.]+/g, '#')]))"""
+    )
+    assert len(set(shapes.values())) == len(shapes) == 5

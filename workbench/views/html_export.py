@@ -1,0 +1,131 @@
+"""One self-contained HTML file: style, script, data and all answers inside; no network.
+
+The same ES module that runs in a notebook runs here, with a model that answers from a table.
+Below it, for readers without script, the static view.  Equal input gives equal bytes: nothing of
+the time, the machine or the process gets in.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from html import escape
+from pathlib import Path
+
+from .panel import Data, Panel, quiet
+from .part import Part
+from .render_html import fragment, style
+
+_BOOT = """
+const wbPages = JSON.parse(document.getElementById("wb-data").textContent);
+const wbCopy = (x) => JSON.parse(JSON.stringify(x));
+for (const [i, page] of wbPages.entries()) {
+  const el = document.getElementById("wb-live-" + i);
+  const heard = [];
+  const model = {
+    get: (key) => page[key], set() {}, save_changes() {},
+    on(event, f) { if (event === "msg:custom") heard.push(f); },
+    off() { heard.length = 0; },
+    send(message) {
+      const key = wbKey(message.op, message.args);
+      const reply = page.replies[key];
+      const error = "This needs a running kernel: open it in the notebook.";
+      const answer = reply === undefined ? { id: message.id, error } : { id: message.id, reply: wbCopy(reply) };
+      queueMicrotask(() => heard.forEach((f) => f(answer)));
+    },
+  };
+  WB_RENDER[page.module]({ model, el });
+  document.getElementById("wb-static-" + i).hidden = true;
+}
+"""  # noqa: E501 - script text
+
+_PAGE_STYLE = """
+body{margin:0;padding:16px;background:#fff;color:#1f2328;font-family:system-ui,sans-serif}
+@media (prefers-color-scheme:dark){body{background:#0d1117;color:#e6edf3}}
+main{max-width:1400px;margin:0 auto}section{margin:0 0 28px}h1{font-size:21px}
+"""
+
+
+def request_key(op: str, args: Data) -> str:
+    """The key of a request in the table of answers; the page computes the same."""
+    return op + ":" + json.dumps(args, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+
+
+def replies(panel: Panel) -> dict[str, Data]:
+    """The answers to everything that `panel.requests()` lists."""
+    return {request_key(op, args): panel.answer(op, args, quiet()) for op, args in panel.requests()}
+
+
+def html_page(
+    title: str,
+    sections: Sequence[tuple[str, Part | Panel]],
+    scripts: dict[str, str],
+    panel_style: str = "",
+    shared: str = "",
+) -> str:
+    """A whole HTML page.
+
+    Parameters
+    ----------
+    title: of the page.
+    sections: (heading, view) pairs; a `Panel` is live, a `Part` is static.
+    scripts: ES module text per panel module name, ending in `export default { render };`.
+    panel_style, shared: the style sheet of the panels, and the script that all modules share.
+    """
+    body: list[str] = []
+    pages: list[Data] = []
+    for heading, view in sections:
+        head = f"<h2>{escape(heading)}</h2>" if heading else ""
+        if isinstance(view, Part):
+            body.append(f'<section class="wb wb-auto">{head}{fragment(view)}</section>')
+            continue
+        number = len(pages)
+        pages.append(
+            {
+                "module": view.module,
+                "pure": sorted(view.pure),
+                "offline": True,
+                "title": view.title,
+                "data": view.data(),
+                "replies": replies(view),
+            }
+        )
+        body.append(
+            f'<section class="wb wb-auto">{head}<div id="wb-live-{number}"></div>'
+            f'<div id="wb-static-{number}">{fragment(view.static())}</div></section>'
+        )
+    script = ""
+    if pages:
+        used = sorted({page["module"] for page in pages})
+        modules = "\n".join(
+            f"WB_RENDER.{name} = (() => {{\n{_body(scripts[name])}\nreturn render;\n}})();"
+            for name in used
+        )
+        data = json.dumps(pages, sort_keys=True, ensure_ascii=False).replace("<", "\\u003c")
+        script = (
+            f'<script type="application/json" id="wb-data">{data}</script>'
+            '<script type="module">\nconst WB_RENDER = {};\n'
+            f"{shared}\n{modules}\n{_BOOT}</script>"
+        )
+    return (
+        '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">'
+        f"<title>{escape(title)}</title><style>{style()}{panel_style}{_PAGE_STYLE}</style></head>"
+        f"<body><main><h1>{escape(title)}</h1>{''.join(body)}</main>{script}</body></html>\n"
+    )
+
+
+def _body(module: str) -> str:
+    """An ES module as the body of a function: without its one export."""
+    text = module.rstrip()
+    ending = "export default { render };"
+    if not text.endswith(ending):
+        raise ValueError(f"a panel module must end in {ending!r}")
+    return text[: -len(ending)]
+
+
+def write_page(path: str | Path, text: str) -> Path:
+    """Write a page as UTF-8 with "\\n" line ends; returns the path."""
+    target = Path(path)
+    target.write_text(text, encoding="utf-8", newline="\n")
+    return target

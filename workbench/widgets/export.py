@@ -1,0 +1,23 @@
+"""Write views as one self-contained HTML file.  Needs no anywidget and no kernel."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from workbench.views.html_export import html_page, write_page
+from workbench.views.panel import Panel
+from workbench.views.part import Part
+
+from .assets import MODULES, read
+
+
+def page(title: str, sections: Sequence[tuple[str, Part | Panel]]) -> str:
+    """An HTML page of (heading, view) sections; panels can be stepped through inside it."""
+    scripts = {name: read(name + ".js") for name in MODULES}
+    return html_page(title, sections, scripts, read("panel.css"), read("shared.js"))
+
+
+def export(path: str | Path, title: str, sections: Sequence[tuple[str, Part | Panel]]) -> Path:
+    """`page` written to a file; returns its path."""
+    return write_page(path, page(title, sections))
