@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from workbench.core.node import META, construct, field
+from workbench.core.node import DEF, META, construct, field
 from workbench.ir.expr import Expr, IntImm, Var, as_expr
 from workbench.ir.global_info import VDevice
 from workbench.ir.span import Span
@@ -124,7 +124,7 @@ class FuncType(Type):
     """
 
     params: tuple[Type, ...] | None = field(
-        conv=lambda v: None if v is None else tuple(v), default=None
+        role=DEF, conv=lambda v: None if v is None else tuple(v), default=None
     )
     ret: Type = field(default=None, conv=lambda v: AnyType() if v is None else v)
     purity: bool = True

@@ -1,0 +1,96 @@
+"""From Relax arguments to a kernel: te placeholders for tensors, then `create_prim_func`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from workbench import te
+from workbench.core.errors import WorkbenchError
+from workbench.core.traverse import iter_nodes, substitute
+from workbench.ir.expr import Expr, Var, is_prim_var
+from workbench.ir.type import TupleType, Type
+from workbench.relax.analysis.variables import free_symbolic_vars
+from workbench.relax.expr import ShapeExpr, Tuple
+from workbench.relax.type import TensorType
+from workbench.tirx.function import PrimFunc
+
+
+class _Arguments:
+    """Collects the tensors among the arguments and gives the kernel variables of its own."""
+
+    def __init__(self) -> None:
+        self.operands: list[Expr] = []
+        self.placeholders: list[Any] = []
+        self.symbols: dict[Var, Var] = {}
+        self._seen: dict[int, Any] = {}
+
+    def symbolic(self, expr: Expr) -> Expr:
+        """The expression over the kernel's own symbolic variables."""
+        for var in free_symbolic_vars(expr):
+            if var not in self.symbols:
+                self.symbols[var] = Var(var.name, var.ty)
+        return substitute(expr, self.symbols)
+
+    def convert(self, value: Any) -> Any:
+        if isinstance(value, Expr) and isinstance(value.ty, TensorType):
+            return self.tensor(value)
+        if isinstance(value, ShapeExpr):
+            return [self.symbolic(v) for v in value.values]
+        if isinstance(value, Tuple):
+            return [self.convert(f) for f in value.fields]
+        if isinstance(value, Expr) and isinstance(value.ty, TupleType):
+            from workbench.relax.expr import TupleGetItem
+
+            return [self.convert(TupleGetItem(value, i)) for i in range(len(value.ty.fields))]
+        if isinstance(value, Expr):
+            return self.symbolic(value)
+        if isinstance(value, (list, tuple)):
+            return type(value)(self.convert(v) for v in value)
+        if isinstance(value, dict):
+            return {k: self.convert(v) for k, v in value.items()}
+        return value
+
+    def tensor(self, value: Expr) -> Any:
+        found = self._seen.get(id(value))
+        if found is not None:
+            return found
+        ty = value.ty
+        if ty.dims is None or ty.dtype is None:
+            raise WorkbenchError(
+                f"call_te: {value} has the type {ty}: a kernel needs the shape and dtype",
+                nodes=[value],
+            )
+        name = value.name if isinstance(value, Var) else f"arg{len(self.operands)}"
+        shape = [self.symbolic(d) for d in ty.dims]
+        placeholder = te.placeholder(shape, str(ty.dtype), name=name)
+        self.operands.append(value)
+        self.placeholders.append(placeholder)
+        self._seen[id(value)] = placeholder
+        return placeholder
+
+
+def kernel_of_te(
+    func: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]
+) -> tuple[PrimFunc, list[Expr], list[Type], list[Expr]]:
+    """Runs `func` on te tensors and makes a kernel of what it returns.
+
+    Returns the kernel, the Relax operands in the order of its inputs, the types of its outputs and
+    the symbolic values it takes as extra scalars (those that no input shape defines).
+    """
+    arguments = _Arguments()
+    te_args = [arguments.convert(a) for a in args]
+    te_kwargs = {k: arguments.convert(v) for k, v in kwargs.items()}
+    result = func(*te_args, **te_kwargs)
+    outputs = list(result) if isinstance(result, (list, tuple)) else [result]
+    known = {id(d) for p in arguments.placeholders for d in p.shape if isinstance(d, Var)}
+    extra = {old: new for old, new in arguments.symbols.items() if id(new) not in known}
+    kernel = te.create_prim_func([*arguments.placeholders, *outputs], list(extra.values()) or None)
+    kernel = kernel.without_attr("global_symbol")
+    back = {new: old for old, new in arguments.symbols.items()}
+    types: list[Type] = [
+        TensorType([substitute(d, back) for d in t.shape], str(t.dtype)) for t in outputs
+    ]
+    used = {id(v) for v in iter_nodes(kernel, Var) if is_prim_var(v)}
+    scalars: list[Expr] = [old for old, new in extra.items() if id(new) in used]
+    return kernel, arguments.operands, types, scalars
