@@ -52,9 +52,13 @@ class Mounted:
         message = json.loads(message)
         self.requests.append((message["op"], message["args"]))
         out = []
-        said = lambda share, text: out.append({"id": message["id"], "progress": share, "text": text})
+        said = lambda share, text: out.append(
+            {"id": message["id"], "progress": share, "text": text}
+        )
         try:
-            answer = self.panel.answer(message["op"], message["args"], Progress(said, lambda: False))
+            answer = self.panel.answer(
+                message["op"], message["args"], Progress(said, lambda: False)
+            )
         except Cancelled:
             out.append({"id": message["id"], "error": "stopped"})
         except Exception as error:
@@ -105,7 +109,9 @@ def mount(browser):
         module = esm(panel.module).replace("export default {", "window.module = {")
         page.evaluate("document.addEventListener('keydown', (e) => window.wbOutside(e.key))")
         page.evaluate(f"() => {{ {module}\n{MODEL}\n }}")
-        page.evaluate("() => { window.close_widget = window.mount(document.getElementById('host')); }")
+        page.evaluate(
+            "() => { window.close_widget = window.mount(document.getElementById('host')); }"
+        )
         return mounted
 
     yield make

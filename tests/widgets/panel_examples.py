@@ -44,9 +44,7 @@ def graph_panel():
 
 def stepper_panel():
     same, left, right = (lambda: BEFORE), (lambda: BEFORE), (lambda: AFTER)
-    flat = Graph(
-        tuple(Node(n.id, n.label, n.sub, n.kind) for n in graph().nodes), graph().edges
-    )
+    flat = Graph(tuple(Node(n.id, n.label, n.sub, n.kind) for n in graph().nodes), graph().edges)
     rewrite = Rewrite("x + 0 → x", "rules/add.py:12", "x + 0", "x", 2e-6)
     return StepperPanel(
         [

@@ -70,13 +70,17 @@ def _name(ident: str) -> str:
     return ident.replace(":", "\u2236")
 
 
+def beside(name: str) -> str | None:
+    """A program that pip installed next to the running Python."""
+    path = Path(sys.executable).parent / name
+    return str(path) if path.is_file() else None
+
+
 @cache
 def program() -> str | None:
     """The path of a layout program, or None if there is none."""
     for name in ("dot", "graphviz-pure"):
-        beside = Path(sys.executable).parent / name
-        found = shutil.which(name) or (str(beside) if beside.is_file() else None)
-        if found:
+        if found := shutil.which(name) or beside(name):
             return found
     return None
 

@@ -8,7 +8,7 @@ the time, the machine or the process gets in.
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from html import escape
 from pathlib import Path
 
@@ -59,7 +59,7 @@ def replies(panel: Panel) -> dict[str, Data]:
 def html_page(
     title: str,
     sections: Sequence[tuple[str, Part | Panel]],
-    scripts: dict[str, str],
+    script_of: Callable[[str], str],
     panel_style: str = "",
     shared: str = "",
 ) -> str:
@@ -69,7 +69,7 @@ def html_page(
     ----------
     title: of the page.
     sections: (heading, view) pairs; a `Panel` is live, a `Part` is static.
-    scripts: ES module text per panel module name, ending in `export default { render };`.
+    script_of: gives the ES module text of a panel module; it ends in `export default { render };`.
     panel_style, shared: the style sheet of the panels, and the script that all modules share.
     """
     body: list[str] = []
@@ -98,7 +98,7 @@ def html_page(
     if pages:
         used = sorted({page["module"] for page in pages})
         modules = "\n".join(
-            f"WB_RENDER.{name} = (() => {{\n{_body(scripts[name])}\nreturn render;\n}})();"
+            f"WB_RENDER.{name} = (() => {{\n{_body(script_of(name))}\nreturn render;\n}})();"
             for name in used
         )
         data = json.dumps(pages, sort_keys=True, ensure_ascii=False).replace("<", "\\u003c")

@@ -264,7 +264,7 @@ def place_level(
     number = {item.id: i for i, item in enumerate(items)}
     pairs = list(dict.fromkeys((number[a], number[b]) for a, b in edges if a != b))
     forward = break_cycles(len(items), pairs)
-    flipped = {(b, a) for a, b in pairs} & set(forward) - set(pairs)
+    kept = set(forward)
     ranks = rank_nodes(len(items), forward)
     widths = [item.width for item in items]
     # A long edge passes each rank between its ends through a dummy; edges of one source share it.
@@ -313,8 +313,7 @@ def place_level(
     }
     routes: list[Route] = []
     for a, b in pairs:
-        back = (b, a) in flipped
-        points = [*reversed(bends[b, a])] if back else bends[a, b]
+        points = bends[a, b] if (a, b) in kept else [*reversed(bends[b, a])]
         routes.append(_route(items[a].id, items[b].id, boxes, points))
     loops = dict.fromkeys(a for a, b in edges if a == b)
     routes.extend(_loop(name, boxes[name]) for name in loops)

@@ -256,7 +256,10 @@ def static_steps(panel: StepperPanel, title: str) -> Part:
             (
                 str(i + 1),
                 Text("\u2003" * step.depth + step.name, "strong" if step.status != "same" else ""),
-                line(SIGN[step.status], Badge(WORD[step.status], tone)),  # type: ignore[arg-type]
+                line(
+                    SIGN[step.status] if step.status != "failed" else None,
+                    Badge(WORD[step.status], tone),
+                ),  # type: ignore[arg-type]
                 Text(panel.counts(i), "code"),
                 duration(step.seconds),
             )

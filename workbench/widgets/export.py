@@ -9,13 +9,14 @@ from workbench.views.html_export import html_page, write_page
 from workbench.views.panel import Panel
 from workbench.views.part import Part
 
-from .assets import MODULES, read
+from .assets import read
 
 
 def page(title: str, sections: Sequence[tuple[str, Part | Panel]]) -> str:
     """An HTML page of (heading, view) sections; panels can be stepped through inside it."""
-    scripts = {name: read(name + ".js") for name in MODULES}
-    return html_page(title, sections, scripts, read("panel.css"), read("shared.js"))
+    return html_page(
+        title, sections, lambda name: read(name + ".js"), read("panel.css"), read("shared.js")
+    )
 
 
 def export(path: str | Path, title: str, sections: Sequence[tuple[str, Part | Panel]]) -> Path:

@@ -9,11 +9,11 @@ function render({ model, el }) {
   const filter = wbEl("input", { type: "search", class: "wb-input", placeholder: "filter  ( / )", "aria-label": "Filter passes" });
   const only = wbEl("input", { type: "checkbox" });
   frame.tools.prepend(filter, wbEl("label", { class: "wb-check" }, only, "only changed"));
+  frame.live.classList.add("wb-status");
   const list = wbEl("div", { class: "wb-plist", role: "listbox", tabindex: "0", "aria-label": "Passes" });
-  const status = wbEl("div", { class: "wb-status" });
   const strip = wbEl("div", { class: "wb-tabs", role: "tablist", "aria-label": "Views of the pass" });
   const view = wbEl("div", { class: "wb-view", role: "tabpanel", tabindex: "0" });
-  frame.body.append(wbEl("div", { class: "wb-split" }, list, wbEl("div", { class: "wb-main" }, status, strip, view)));
+  frame.body.append(wbEl("div", { class: "wb-split" }, list, wbEl("div", { class: "wb-main" }, frame.live, strip, view)));
   const mark = { changed: "●", same: "○", failed: "✗", skipped: "–" };
   const rows = steps.map((step, i) => wbEl("div", {
     class: `wb-prow wb-st-${step.status}`, role: "option", "aria-selected": "false", "data-i": i, style: `padding-left:${6 + 12 * step.depth}px`,
@@ -70,7 +70,6 @@ function render({ model, el }) {
     if (rows[i].offsetTop < list.scrollTop) list.scrollTop = rows[i].offsetTop;
     if (rows[i].offsetTop + rows[i].offsetHeight > list.scrollTop + list.clientHeight) list.scrollTop = rows[i].offsetTop + rows[i].offsetHeight - list.clientHeight;
     const text = `Pass ${i + 1} of ${steps.length}, ${step.name}, ${step.word}${step.status === "changed" ? ", " + step.counts : ""}, ${step.time}`;
-    status.textContent = text;
     frame.say(text);
     draw();
   }

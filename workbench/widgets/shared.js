@@ -64,7 +64,7 @@ function wbRoot(el, model, keys) {
   const body = wbEl("div", { class: "wb-body" });
   const list = wbEl("div", { class: "wb-help", hidden: true, role: "dialog", "aria-label": "Keys" });
   const root = wbEl("div", {
-    class: "wb wb-widget", tabindex: "0", role: "group", "aria-label": title,
+    class: "wb wb-widget" + (model.get("offline") ? " wb-auto" : ""), tabindex: "0", role: "group", "aria-label": title,
     "data-lm-suppress-shortcuts": "true",
   }, wbEl("div", { class: "wb-head" }, wbEl("strong", { class: "wb-title" }, title), tools), list, body, live);
   const rows = [...keys, ["?", "list of keys"], ["Escape", "give the focus back"]];
