@@ -144,24 +144,24 @@ def _with_children(cls: type, fields: Sequence[Field], scope: dict[str, Any]) ->
         if f.shape == "node":
             if f.optional:
                 lines += [
-                    f"    {f.name} = self.{f.name}",
-                    f"    if {f.name} is not None:",
-                    f"        {f.name} = new[at]; at += 1",
+                    f"    f_{f.name} = self.{f.name}",
+                    f"    if f_{f.name} is not None:",
+                    f"        f_{f.name} = new[at]; at += 1",
                 ]
             else:
-                lines.append(f"    {f.name} = new[at]; at += 1")
+                lines.append(f"    f_{f.name} = new[at]; at += 1")
         elif f.shape == "seq":
             lines += [
-                f"    {f.name} = self.{f.name}",
-                f"    if {f.name} is not None:",
-                f"        n = len({f.name}); {f.name} = tuple(new[at:at + n]); at += n",
+                f"    f_{f.name} = self.{f.name}",
+                f"    if f_{f.name} is not None:",
+                f"        n = len(f_{f.name}); f_{f.name} = tuple(new[at:at + n]); at += n",
             ]
         else:
-            lines.append(f"    {f.name}, at = replant(self.{f.name}, new, at)")
+            lines.append(f"    f_{f.name}, at = replant(self.{f.name}, new, at)")
     from workbench.core.node import _generated_init
 
     args = [
-        f"{f.alias}={f.name if f.name in inner else f'self.{f.name}'}"
+        f"{f.alias}={f'f_{f.name}' if f.name in inner else f'self.{f.name}'}"
         for f in _fields[cls]
         if f.derive is None
     ]
