@@ -299,11 +299,10 @@ class BlockBuilder:
 
         hint = kwargs.pop("primfunc_name_hint", None) or getattr(func, "__name__", "kernel")
         attrs = kwargs.pop("primfunc_attrs", None)
-        kernel, operands, out_types, tir_vars = kernel_of_te(func, args, kwargs)
+        span = made_from(self.origin) if self.origin is not None else None
+        kernel, operands, out_types, tir_vars = kernel_of_te(func, args, kwargs, span)
         if attrs:
             kernel = kernel.with_attr(dict(attrs))
-        if self.origin is not None:
-            kernel = kernel.replace(span=made_from(self.origin))
         gvar = self.add_func(kernel, hint)
         from workbench.relax.op.base import call_tir
 

@@ -9,6 +9,7 @@ from workbench import te
 from workbench.core.errors import WorkbenchError
 from workbench.core.traverse import iter_nodes, substitute
 from workbench.ir.expr import Expr, Var, is_prim_var
+from workbench.ir.span import Span
 from workbench.ir.type import TupleType, Type
 from workbench.relax.analysis.variables import free_symbolic_vars
 from workbench.relax.expr import ShapeExpr, Tuple
@@ -71,10 +72,14 @@ class _Arguments:
 
 
 def kernel_of_te(
-    func: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]
+    func: Callable[..., Any],
+    args: Sequence[Any],
+    kwargs: Mapping[str, Any],
+    span: Span | None = None,
 ) -> tuple[PrimFunc, list[Expr], list[Type], list[Expr]]:
     """Runs `func` on te tensors and makes a kernel of what it returns.
 
+    `span` says what the kernel and its blocks come from.
     Returns the kernel, the Relax operands in the order of its inputs, the types of its outputs and
     the symbolic values it takes as extra scalars (those that no input shape defines).
     """
@@ -85,8 +90,8 @@ def kernel_of_te(
     outputs = list(result) if isinstance(result, (list, tuple)) else [result]
     known = {id(d) for p in arguments.placeholders for d in p.shape if isinstance(d, Var)}
     extra = {old: new for old, new in arguments.symbols.items() if id(new) not in known}
-    kernel = te.create_prim_func([*arguments.placeholders, *outputs], list(extra.values()) or None)
-    kernel = kernel.without_attr("global_symbol")
+    params = [*arguments.placeholders, *outputs, *extra.values()]
+    kernel = te.create_prim_func(params, "int64", span=span)
     back = {new: old for old, new in arguments.symbols.items()}
     types: list[Type] = [
         TensorType([substitute(d, back) for d in t.shape], str(t.dtype)) for t in outputs
