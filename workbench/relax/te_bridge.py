@@ -91,7 +91,7 @@ def kernel_of_te(
     known = {id(d) for p in arguments.placeholders for d in p.shape if isinstance(d, Var)}
     extra = {old: new for old, new in arguments.symbols.items() if id(new) not in known}
     params = [*arguments.placeholders, *outputs, *extra.values()]
-    kernel = te.create_prim_func(params, "int64", span=span)
+    kernel = te.create_prim_func(params, "int64", span=span).without_attr("global_symbol")
     back = {new: old for old, new in arguments.symbols.items()}
     types: list[Type] = [
         TensorType([substitute(d, back) for d in t.shape], str(t.dtype)) for t in outputs

@@ -260,7 +260,7 @@ def create_prim_func(
                 allocated.append(b.declare(tensor))
         statements.append(_compute(b, op) if isinstance(op, ComputeOp) else _extern(b, op))
         free_layout.extend(op.attrs.get("layout_free_placeholders", ()))
-    attrs: dict[str, Any] = {"tirx.noalias": True}
+    attrs: dict[str, Any] = {"global_symbol": "main", "s_tir": True, "tirx.noalias": True}
     if free_layout:
         free = {id(b.buffers[id(t)]) for t in free_layout}
         attrs["layout_free_buffers"] = [i for i, p in enumerate(params) if id(p) in free]
