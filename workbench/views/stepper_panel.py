@@ -24,6 +24,7 @@ from .part import (
     Note,
     Part,
     Text,
+    Tone,
     column,
     line,
     table,
@@ -33,6 +34,7 @@ from .render_html import fragment
 Status = Literal["changed", "same", "failed"]
 WORD: dict[str, str] = {"changed": "changed", "same": "no change", "failed": "failed"}
 SIGN: dict[str, str] = {"changed": "●", "same": "○", "failed": "✗"}
+TONE: dict[str, Tone] = {"changed": "info", "same": "neutral", "failed": "bad"}
 #: Longer listings are cut (and say so): a message stays well under a megabyte.
 MAX_LINES = 2500
 TABS = (("diff", "Diff"), ("after", "After"), ("before", "Before"), ("graph", "Graph"))
@@ -251,15 +253,14 @@ def static_steps(panel: StepperPanel, title: str) -> Part:
     changed = sum(step.status == "changed" for step in panel.steps)
     rows = []
     for i, step in enumerate(panel.steps):
-        tone = {"changed": "info", "failed": "bad"}.get(step.status, "neutral")
         rows.append(
             (
                 str(i + 1),
                 Text("\u2003" * step.depth + step.name, "strong" if step.status != "same" else ""),
                 line(
                     SIGN[step.status] if step.status != "failed" else None,
-                    Badge(WORD[step.status], tone),
-                ),  # type: ignore[arg-type]
+                    Badge(WORD[step.status], TONE[step.status]),
+                ),
                 Text(panel.counts(i), "code"),
                 duration(step.seconds),
             )

@@ -61,7 +61,7 @@ function render({ model, el }) {
   }
   function mark() {
     view.querySelectorAll(".wb-cl.wb-on").forEach((n) => n.classList.remove("wb-on"));
-    if (picked) view.querySelectorAll(`.wb-cl[data-id="${CSS.escape(picked)}"]`).forEach((n) => n.classList.add("wb-on"));
+    if (picked) view.querySelectorAll(`.wb-cl[data-id~="${CSS.escape(picked)}"]`).forEach((n) => n.classList.add("wb-on"));
   }
   async function choose(id, speak = true) {
     if (!id) { moves.replaceChildren(wbEl("div", { class: "wb-empty" }, "This function has no loop and no block.")); return; }
