@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from workbench.cli.machine import describe_machine
+from workbench.inspect.machine import describe_machine
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,6 @@ import pytest
 
 from workbench.cli import doctor, main
 from workbench.cli.doctor import PARTS, Part, examine
-from workbench.cli.machine import describe_machine, describe_vectors
 
 
 def test_everything_needed_is_found_with_its_version():
@@ -84,25 +83,6 @@ def test_text_report_of_this_machine(capsys):
 
 def test_every_part_says_what_it_gives():
     assert all(part.gives and part.install for part in PARTS)
-
-
-@pytest.mark.parametrize(
-    ("features", "expected"),
-    [
-        ({"avx512f": True, "avx2": True, "avx512bf16": True}, "AVX-512 (BF16): 16 float32"),
-        ({"avx512f": False, "avx2": True, "fma": True}, "AVX2 (FMA): 8 float32"),
-        ({"neon": True}, "NEON: 4 float32"),
-        ({}, "no vector unit"),
-    ],
-)
-def test_vectors(features, expected):
-    assert expected in describe_vectors(features)
-
-
-def test_machine_line_names_processor_and_cores():
-    machine = describe_machine()
-    assert machine.processor in machine.line()
-    assert f"{machine.usable} of {machine.cores}" in machine.line()
 
 
 def test_usage(capsys):

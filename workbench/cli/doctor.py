@@ -20,7 +20,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any, Literal
 
-from workbench.cli.machine import describe_machine, describe_vectors
+from workbench.inspect.machine import describe_machine, describe_vectors
 
 __all__ = ["Finding", "examine"]
 
