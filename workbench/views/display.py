@@ -10,6 +10,9 @@ from collections.abc import Callable
 from typing import Any
 
 from workbench.core.dispatch import Dispatch
+from workbench.core.node import Node
+from workbench.inspect.pass_trace import PassTrace
+from workbench.inspect.timing import Timing
 from workbench.ir.expr import Expr
 from workbench.ir.module import IRModule
 from workbench.relax.expr import Function
@@ -18,9 +21,11 @@ from workbench.tirx.stmt import Stmt
 
 from .loop_tree import buffer_rows, loop_tree
 from .part import Details, Part, Text, column, line, row, table
+from .pass_trace import trace_view
 from .relax_graph import graph_part, main_function
 from .render_html import display_html
-from .script_view import script_part, script_text
+from .script_view import script_part, script_text, text_part
+from .timing import timing_view
 from .type_text import type_text
 
 #: Scripts of at most this many lines are open in a static view.
@@ -68,7 +73,7 @@ def _script(value: Any) -> Part:
     text = script_text(value)
     count = text.count("\n") + 1
     word = "line" if count == 1 else "lines"
-    return Details(Text(f"Script ({count} {word})"), script_part(value), count <= OPEN_LINES)
+    return Details(Text(f"Script ({count} {word})"), text_part(text), count <= OPEN_LINES)
 
 
 def function_view(func: Function) -> Part:
@@ -101,6 +106,8 @@ _VIEWS: Dispatch = Dispatch(
         PrimFunc: prim_func_view,
         Stmt: script_view,
         Expr: script_view,
+        PassTrace: trace_view,
+        Timing: timing_view,
     },
 )
 
@@ -116,7 +123,8 @@ def view_of(value: Any) -> Part | None:
 
 def mimebundle(value: Any, include: Any = None, exclude: Any = None) -> dict[str, str]:
     """What a notebook shows for a value: always plain text, HTML where there is a view."""
-    bundle = {"text/plain": script_text(value)}
+    plain = script_text(value) if isinstance(value, Node) else str(value)
+    bundle = {"text/plain": plain}
     part = view_of(value)
     if part is not None:
         bundle["text/html"] = display_html(part)

@@ -7,6 +7,9 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any, Literal
 
+from workbench.inspect.timing import duration
+
+from .align import align, renamed
 from .graph import Graph
 from .graph_panel import picture
 from .highlight import code_lines
@@ -65,14 +68,6 @@ class Step:
     error: str = ""
     info: tuple[tuple[str, str], ...] = ()
     rewrites: tuple[Rewrite, ...] = field(default=())
-
-
-def duration(seconds: float) -> str:
-    """A time with a unit: 3.2 ms."""
-    for unit, size in (("s", 1.0), ("ms", 1e-3), ("µs", 1e-6)):
-        if seconds >= size:
-            return f"{seconds / size:.3g} {unit}"
-    return f"{seconds * 1e9:.0f} ns"
 
 
 class StepperPanel:
@@ -157,6 +152,8 @@ class StepperPanel:
                 continue
             graph = self.steps[k].graph()
             previous = self._layouts.get(k - 1)
+            if graph is not None and previous is not None:
+                previous = renamed(previous, align(previous.graph, graph))
             self._layouts[k] = layout(graph, previous) if graph is not None else None
         found = self._layouts[i]
         if found is None:
@@ -279,4 +276,4 @@ def static_steps(panel: StepperPanel, title: str) -> Part:
     return column(Text(head, "strong"), listing, *details)
 
 
-__all__ = ["Rewrite", "Step", "StepperPanel", "duration", "failure", "script_code"]
+__all__ = ["Rewrite", "Step", "StepperPanel", "failure", "script_code"]

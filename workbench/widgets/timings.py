@@ -1,0 +1,14 @@
+"""Measured times, live: order, selection, measuring again with Cancel."""
+
+from __future__ import annotations
+
+from workbench.views.timing import TimingPanel
+
+from .base import PanelWidget
+
+
+class Timings(PanelWidget):
+    """Bars with whiskers; measuring again runs in a thread of its own."""
+
+    def __init__(self, panel: TimingPanel) -> None:
+        super().__init__(panel)
