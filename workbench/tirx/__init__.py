@@ -225,6 +225,32 @@ from workbench.tirx.stmt import (
 
 LetStmt = Bind
 
+#: Names of higher layers, loaded when first used.
+_LATER = {
+    "analysis": "workbench.tirx.analysis",
+    "transform": "workbench.tirx.transform",
+    "interpreter": "workbench.tirx.interpreter",
+    "script": "workbench.tirx.script",
+}
+_LATER_FUNCTIONS = {
+    "interpret": "workbench.tirx.interpreter",
+    "InterpretError": "workbench.tirx.interpreter",
+    "get_tir_pipeline": "workbench.s_tir.pipeline",
+    "get_default_tir_pipeline": "workbench.s_tir.pipeline",
+    "register_tir_pipeline": "workbench.s_tir.pipeline",
+}
+
+
+def __getattr__(name: str) -> object:
+    from importlib import import_module
+
+    if name in _LATER:
+        return import_module(_LATER[name])
+    if name in _LATER_FUNCTIONS:
+        return getattr(import_module(_LATER_FUNCTIONS[name]), name)
+    raise AttributeError(f"module 'workbench.tirx' has no attribute {name!r}")
+
+
 __all__ = [
     "Add",
     "AllocBuffer",
