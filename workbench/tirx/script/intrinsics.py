@@ -1,0 +1,33 @@
+"""How calls of intrinsics are written where the name in the text is not the operator's own."""
+
+from __future__ import annotations
+
+#: The data type of the result is the first argument in the text.
+DTYPE_FIRST = frozenset(
+    "tirx." + name
+    for name in (
+        "call_extern call_pure_extern call_llvm_intrin call_llvm_pure_intrin reinterpret "
+        "get_active_lane_mask vectorhigh vectorlow vectorcombine dp4a type_annotation mma_store "
+        "mma_fill"
+    ).split()
+)
+
+#: The data type of the result is the last argument in the text.
+DTYPE_LAST = frozenset(["tirx.tvm_struct_get"])
+
+#: Operators with a shorter or longer name in the text.
+WRITTEN_AS = {
+    "tirx.tvm_call_packed": "call_packed",
+    "tirx.tvm_call_cpacked": "call_cpacked",
+    "tirx.tvm_call_packed_lowered": "call_packed_lowered",
+    "tirx.tvm_call_cpacked_lowered": "call_cpacked_lowered",
+    "tirx.simdgroup_multiply_accumulate": "metal.simdgroup_multiply_accumulate",
+    "tirx.simdgroup_load": "metal.simdgroup_load",
+    "tirx.simdgroup_store": "metal.simdgroup_store",
+    "tirx.make_filled_simdgroup_matrix": "metal.make_filled_simdgroup_matrix",
+    "tirx.mma_store": "cuda.mma_store",
+    "tirx.mma_fill": "cuda.mma_fill",
+}
+
+#: The operator of a written name.
+OPERATOR_OF = {written: name for name, written in WRITTEN_AS.items()}
