@@ -10,7 +10,6 @@ from workbench.te.operation import (
     size_var,
     var,
 )
-from workbench.te.reduction import comm_reducer, max, min, sum
 from workbench.te.tensor import (
     ComputeOp,
     DataProducer,
@@ -20,6 +19,7 @@ from workbench.te.tensor import (
     Tensor,
     TensorSlice,
 )
+from workbench.tirx.op import comm_reducer, max, min, sum
 
 __all__ = [
     "ComputeOp",
