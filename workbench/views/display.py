@@ -16,6 +16,7 @@ from workbench.inspect.timing import Timing
 from workbench.ir.expr import Expr
 from workbench.ir.module import IRModule
 from workbench.relax.expr import Function
+from workbench.s_tir.schedule.schedule import Schedule
 from workbench.tirx.function import PrimFunc
 from workbench.tirx.stmt import Stmt
 
@@ -24,6 +25,7 @@ from .part import Details, Part, Text, column, line, row, table
 from .pass_trace import trace_view
 from .relax_graph import graph_part, main_function
 from .render_html import display_html
+from .schedule_panel import schedule_view
 from .script_view import script_part, script_text, text_part
 from .timing import timing_view
 from .type_text import type_text
@@ -108,6 +110,7 @@ _VIEWS: Dispatch = Dispatch(
         Expr: script_view,
         PassTrace: trace_view,
         Timing: timing_view,
+        Schedule: schedule_view,
     },
 )
 

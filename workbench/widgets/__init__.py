@@ -12,11 +12,12 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from .base import PanelWidget
     from .graph_view import GraphView
+    from .live import explore
     from .pass_stepper import PassStepper
     from .schedule_explorer import ScheduleExplorer
     from .timings import Timings
 
-__all__ = ["GraphView", "PanelWidget", "PassStepper", "ScheduleExplorer", "Timings"]
+__all__ = ["GraphView", "PanelWidget", "PassStepper", "ScheduleExplorer", "Timings", "explore"]
 
 _HOME = {
     "PanelWidget": "base",
@@ -24,6 +25,7 @@ _HOME = {
     "PassStepper": "pass_stepper",
     "ScheduleExplorer": "schedule_explorer",
     "Timings": "timings",
+    "explore": "live",
 }
 
 
@@ -37,7 +39,7 @@ def __getattr__(name: str) -> Any:
         if error.name not in ("anywidget", "ipywidgets", "traitlets"):
             raise
         raise ImportError(
-            f"the live view {name} needs the package {error.name}, which is not installed; "
+            f"the live view needs the package {error.name}, which is not installed; "
             'try: pip install "tensor-workbench[lab]". Static views and export_html work without.',
             name=error.name,
         ) from error

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from workbench.views.html_export import html_page, write_page
 from workbench.views.panel import Panel
+from workbench.views.panels import panel_of
 from workbench.views.part import Part
 
 from .assets import read
@@ -22,3 +24,9 @@ def page(title: str, sections: Sequence[tuple[str, Part | Panel]]) -> str:
 def export(path: str | Path, title: str, sections: Sequence[tuple[str, Part | Panel]]) -> Path:
     """`page` written to a file; returns its path."""
     return write_page(path, page(title, sections))
+
+
+def export_value(path: str | Path, value: Any, title: str = "") -> Path:
+    """The live view of one value as an HTML file; returns its path."""
+    panel = panel_of(value)
+    return export(path, title or panel.title, [("", panel)])
