@@ -23,7 +23,7 @@ from workbench.core.structural import structural_equal, structural_hash
 from workbench.ir.expr import Call, Expr, GlobalVar, Op, StringImm, Var, is_prim_expr
 from workbench.ir.function import BaseFunc
 from workbench.ir.module import IRModule
-from workbench.ir.span import made_from
+from workbench.ir.span import Span, made_from
 from workbench.ir.type import Type
 from workbench.relax.analysis.type_relation import infer_call_type, type_lca
 from workbench.relax.expr import (
@@ -45,6 +45,8 @@ from workbench.relax.expr import (
     as_seq,
     convert_to_expr,
 )
+from workbench.relax.op.base import call_tir
+from workbench.relax.te_bridge import kernel_of_te
 
 
 class BuilderError(WorkbenchError, RuntimeError):
@@ -109,6 +111,8 @@ class BlockBuilder:
         self._by_hash: dict[int, list[GlobalVar]] | None = None
         #: What the functions being generated implement; becomes the origin in their spans.
         self.origin: Any = None
+        #: Where the expressions being emitted come from; given to those that have no place yet.
+        self.span: Span | None = None
 
     # -- scopes -------------------------------------------------------------------------------
 
@@ -195,6 +199,8 @@ class BlockBuilder:
 
     def _bind(self, value: Expr, hint: str, output: bool) -> Var:
         frame = self._frame("emit")
+        if self.span is not None and value.span is None and not isinstance(value, _LEAVES):
+            value = value.replace(span=self.span)
         kind = DataflowVar if frame.dataflow and not output else Var
         default = "lv" if kind is DataflowVar else "gv"
         var = kind(frame.names.fresh(hint or default), value.ty)
@@ -295,8 +301,6 @@ class BlockBuilder:
         Relax tensors among the arguments become te placeholders; shapes and scalars are passed as
         they are. Keyword `primfunc_name_hint` names the kernel, `primfunc_attrs` are set on it.
         """
-        from workbench.relax.te_bridge import kernel_of_te
-
         hint = kwargs.pop("primfunc_name_hint", None) or getattr(func, "__name__", "kernel")
         attrs = kwargs.pop("primfunc_attrs", None)
         span = made_from(self.origin) if self.origin is not None else None
@@ -304,8 +308,6 @@ class BlockBuilder:
         if attrs:
             kernel = kernel.with_attr(dict(attrs))
         gvar = self.add_func(kernel, hint)
-        from workbench.relax.op.base import call_tir
-
         operands = [self.as_leaf(o) for o in operands]
         return call_tir(
             gvar,

@@ -12,7 +12,6 @@ from workbench.core.traverse import free_vars, iter_nodes, rewrite, substitute
 from workbench.ir.expr import Call, Expr, GlobalVar, IntImm, Op, Var
 from workbench.ir.type import PointerType, PrimType, TupleType, Type
 from workbench.relax.expr import ExternFunc, Function, ShapeExpr
-from workbench.relax.op.registry import op_info
 from workbench.relax.type import (
     AnyType,
     FuncType,
@@ -276,7 +275,7 @@ def infer_call_type(call: Call, lookup: Callable[[GlobalVar], Any] = lambda gvar
     """The type of a call whose operands have theirs; `lookup` finds functions of the module."""
     callee = call.op
     if isinstance(callee, Op):
-        info = op_info(callee)
+        info = callee.attr("info")
         if info is None or info.infer is None:
             return call.ty if call.ty is not None else AnyType()
         return info.infer(call, [a.ty for a in call.args])

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from workbench.core.errors import WorkbenchError
-from workbench.ir.expr import Call, Expr, GlobalVar, StringImm
+from workbench.ir.expr import Call, Expr, GlobalVar, IntImm, StringImm
 from workbench.ir.type import TupleType, Type
 from workbench.relax.expr import ExternFunc, ShapeExpr, Tuple, convert_to_expr
 from workbench.relax.op.registry import OpCall, OpPatternKind, relax_op
@@ -129,8 +129,6 @@ def shape_of(expr: Expr) -> OpCall:
 def _tensor_to_shape_type(call: Call, types: list[Any]) -> Type:
     (ty,) = types
     dims = ty.dims if isinstance(ty, TensorType) else None
-    from workbench.ir.expr import IntImm
-
     if dims and len(dims) == 1 and isinstance(dims[0], IntImm):
         return ShapeType(ndim=dims[0].value)
     return ShapeType()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
 from typing import Any
 
 from workbench.ir.expr import Call, Expr, IntImm, as_expr
@@ -18,6 +18,7 @@ from workbench.relax.op.infer import (
 )
 from workbench.relax.op.registry import OpCall, OpPatternKind, relax_op
 from workbench.relax.type import ShapeType, TensorType
+from workbench.tirx.op import ceildiv
 
 
 def as_shape(shape: Any) -> Expr:
@@ -121,12 +122,8 @@ def _arange_type(call: Call, types: list[Any]) -> Type:
     start, stop, step = call.args
     values = [getattr(v, "value", None) for v in (start, stop, step)]
     if any(isinstance(v, float) for v in values):
-        import math
-
         first, last, delta = (float(v) for v in values)  # type: ignore[arg-type]
         return TensorType([max(0, math.ceil((last - first) / delta))], call.attrs.dtype)
-    from workbench.tirx.op import ceildiv
-
     return TensorType([simplify(ceildiv(stop - start, step))], call.attrs.dtype)
 
 
@@ -188,7 +185,6 @@ tril = _declare_tri("tril", False, "lower triangle")
 triu = _declare_tri("triu", True, "upper triangle")
 
 __all__ = [
-    "Sequence",
     "arange",
     "as_shape",
     "astype",

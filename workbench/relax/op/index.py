@@ -7,7 +7,7 @@ from typing import Any
 
 from workbench.ir.expr import Call, Expr, IntImm
 from workbench.ir.type import PrimType, Type
-from workbench.relax.expr import prim_value
+from workbench.relax.expr import Tuple, prim_value
 from workbench.relax.op.infer import (
     as_relax,
     broadcast_type,
@@ -22,6 +22,8 @@ from workbench.relax.op.infer import (
 )
 from workbench.relax.op.registry import OpCall, OpPatternKind, relax_op
 from workbench.relax.type import TensorType
+from workbench.tirx.op import max as tir_max
+from workbench.tirx.op import min as tir_min
 
 _INJECTIVE = OpPatternKind.INJECTIVE
 
@@ -83,9 +85,6 @@ def slice_extent(begin: Any, end: Any, step: int, extent: Expr, assume_inbound: 
         length = end - begin if step > 0 else begin - end
         magnitude = step if step > 0 else -step
         return simplify((length + (magnitude - 1)) // magnitude)
-    from workbench.tirx.op import max as tir_max
-    from workbench.tirx.op import min as tir_min
-
     start: Any = extent + first if first < 0 else IntImm("int64", first)
     stop: Any = extent + last if last < 0 else IntImm("int64", last)
     if last >= 1 << 31:
@@ -145,8 +144,6 @@ def strided_slice(
     assume_inbound: bool = False,
 ) -> OpCall:
     """x[begin:end:stride] along each of `axes`, with Python's meaning of negative bounds."""
-    from workbench.relax.expr import Tuple
-
     def operand(values: Any) -> Expr:
         if isinstance(values, Expr):
             return values

@@ -9,7 +9,7 @@ from typing import Any, NoReturn
 from workbench.ir.expr import Call, Expr, IntImm
 from workbench.ir.type import PrimType, TupleType, Type
 from workbench.relax.analysis.type_relation import TypeInferenceError, same_dim
-from workbench.relax.expr import Tuple
+from workbench.relax.expr import Tuple, const
 from workbench.relax.type import ShapeType, TensorType, as_dim
 
 
@@ -193,8 +193,6 @@ def te_call(name: str, *attrs: str, **fixed: Any) -> Callable[[Any, Call], Expr]
 
 def as_relax(value: Any, like: Expr | None = None) -> Expr:
     """An operand: Python numbers become constants of the dtype of `like`."""
-    from workbench.relax.expr import const
-
     if isinstance(value, Expr):
         return value
     if isinstance(value, (list, tuple)):

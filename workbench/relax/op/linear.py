@@ -7,7 +7,9 @@ from typing import Any
 from workbench.ir.expr import Call, Expr, IntImm
 from workbench.ir.type import Type
 
+from workbench.relax.op.binary import add
 from workbench.relax.op.infer import broadcast_dims, common_dtype, fail, te_call, tensors
+from workbench.relax.op.manipulate import permute_dims
 from workbench.relax.op.registry import OpCall, OpPatternKind, relax_op
 from workbench.relax.type import TensorType
 
@@ -47,9 +49,6 @@ def matmul(x1: Expr, x2: Expr, out_dtype: str | None = None) -> OpCall:
 
 def linear(data: Expr, weight: Expr, bias: Expr | None = None, out_dtype: Any = None) -> Expr:
     """data @ weight^T (+ bias)."""
-    from workbench.relax.op.binary import add
-    from workbench.relax.op.manipulate import permute_dims
-
     product = matmul(data, permute_dims(weight), out_dtype)
     return product if bias is None else add(product, bias)
 

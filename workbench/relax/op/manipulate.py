@@ -82,22 +82,14 @@ def _resolve_shape(x: Expr, shape: Any) -> Expr:
 
 def divide_product(dims: Sequence[Expr], by: Sequence[Expr]) -> Expr:
     """prod(dims) / prod(by), cancelling equal dimensions first."""
-    top, bottom = list(dims), list(by)
-    for factor in list(bottom):
-        for candidate in top:
-            if same_dim(candidate, factor):
-                _drop(top, candidate)
-                _drop(bottom, factor)
-                break
-    numerator, denominator = product(top), product(bottom)
-    return simplify(numerator // denominator)
-
-
-def _drop(items: list[Expr], item: Expr) -> None:
-    for i, other in enumerate(items):
-        if other is item:
-            del items[i]
-            return
+    top, bottom = list(dims), []
+    for factor in by:
+        at = next((i for i, d in enumerate(top) if same_dim(d, factor)), None)
+        if at is None:
+            bottom.append(factor)
+        else:
+            del top[at]
+    return simplify(product(top) // product(bottom))
 
 
 def _legalize_reshape(builder: Any, call: Call) -> Expr:

@@ -7,7 +7,7 @@ from typing import Any
 from workbench.ir.expr import Call, Expr
 from workbench.ir.type import Type
 from workbench.relax.expr import prim_value
-from workbench.relax.op.infer import float_unary, same_as_input, te_call, tensor_type
+from workbench.relax.op.infer import float_unary, same_as_input, te_call, tensor_type, topi_function
 from workbench.relax.op.registry import OpCall, OpPatternKind, relax_op
 
 _ELEMWISE = OpPatternKind.ELEMWISE
@@ -61,8 +61,6 @@ isnan = _declare("isnan", "Whether x is not a number", _bool_result)
 
 
 def _legalize_clip(builder: Any, call: Call) -> Expr:
-    from workbench.relax.op.infer import topi_function
-
     low, high = (float(v) for v in call.args[1:])  # type: ignore[arg-type]
     return builder.call_te(
         topi_function("clip"), call.args[0], low, high, primfunc_name_hint="clip"
