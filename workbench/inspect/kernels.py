@@ -29,8 +29,8 @@ def random_arguments(func: PrimFunc, seed: int = 0) -> list[Any]:
         ty = param.ty
         if not isinstance(ty, BufferType):
             raise WorkbenchError(f"cannot make up a value for the scalar parameter {param.name}")
-        dims = [dim.value if isinstance(dim, IntImm) else None for dim in ty.shape]
-        if None in dims:
+        dims = [dim.value for dim in ty.shape if isinstance(dim, IntImm)]
+        if len(dims) < len(ty.shape):
             raise WorkbenchError(
                 f"the shape of {param.name} is symbolic, so there is nothing to run it on",
                 hint="func.specialize({n: 64}) gives symbolic dimensions a value",

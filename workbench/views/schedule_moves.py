@@ -1,4 +1,4 @@
-"""The menu of the schedule explorer: which primitives can be applied to a loop or block, and why not.
+"""The menu of the schedule explorer: what can be applied to a loop or block, and why not.
 
 Everything is derived from the declaration of a primitive: its first argument says whether it is
 about a loop, several loops, or a block; loops, blocks and buffers that it takes besides become
@@ -286,12 +286,8 @@ def _loops_field(places: Places, place: Place, kind: InstructionKind, name: str)
     pairs: list[tuple[str, str]] = []
     if kind.method == "reorder":
         above = [places.by_id[p] for p in place.parents if not places.by_id[p].is_block]
-        pairs.extend(
-            (f"{place.ident} {o.ident}", f"{place.label} outside {o.label}") for o in above
-        )
-        pairs.extend(
-            (f"{o.ident} {place.ident}", f"{o.label} outside {place.label}") for o in inner
-        )
+        swaps = [(place, other) for other in above] + [(other, place) for other in inner]
+        pairs = [(f"{a.ident} {b.ident}", f"{a.label} outside {b.label}") for a, b in swaps]
     else:
         for count in range(1, len(inner) + 1):
             some = [place, *inner[:count]]

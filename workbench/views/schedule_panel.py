@@ -23,7 +23,7 @@ from .loop_tree import tree_of
 from .panel import Data, Progress, Request, unknown
 from .part import Bullets, Details, Empty, Part, Text, column, line, row
 from .render_html import fragment
-from .schedule_moves import Places, arguments, menu, recorded
+from .schedule_moves import Places, arguments, menu, recorded, refusal
 from .script_view import script_text, text_part
 from .stepper_panel import script_code
 from .timing import timing_view
@@ -142,13 +142,9 @@ class SchedulePanel:
         out: list[Data] = []
         for version in history:
             parent = version.parent
-            level = 0 if parent is None else depth[id(parent)]
-            if (
-                parent is not None
-                and len(parent.children) > 1
-                and version is not parent.children[0]
-            ):
-                level += 1
+            level = 0
+            if parent is not None:
+                level = depth[id(parent)] + (version is not parent.children[0])
             depth[id(version)] = level
             if parent is None or not version.is_lookup:
                 out.append(
@@ -171,7 +167,7 @@ class SchedulePanel:
             "tree": fragment(tree_view(self.places())),
             "history": self._history(),
             "undo": len(steps_of(current)) > 1,
-            "redo": bool(current.children),
+            "redo": any(not v.is_lookup for v in current.walk() if v is not current),
             "said": said,
             "select": select,
             "measured": self._timed,
@@ -220,21 +216,19 @@ class SchedulePanel:
 
     def _apply(self, ident: str, name: str, values: Mapping[str, str]) -> Data:
         """Apply a primitive; on failure the state, and the trace, are what they were."""
-        kinds = {
-            instruction_kinds[n].method: instruction_kinds[n] for n in instruction_kinds.names()
-        }
-        if name not in kinds:
+        kinds = (instruction_kinds[n] for n in instruction_kinds.names())
+        kind = next((k for k in kinds if k.method == name), None)
+        if kind is None:
             raise WorkbenchError(f"there is no primitive {name!r}")
-        places, before = self.places(), self.sch.history.current
-        try:
-            args, named = arguments(
-                places, places[ident], kinds[name], values,
-                lambda place: recorded(self.sch, places, place),
-            )  # fmt: skip
-            getattr(self.sch, name)(*args, **named)
-        except WorkbenchError:
-            self.sch.goto(before)
-            raise
+        places = self.places()
+        # Asked first, so that a refusal leaves no look-ups behind in the trace.
+        why = refusal(self.sch, places, places[ident], kind, values)
+        if why:
+            raise WorkbenchError(f"{name}: {why}")
+        args, named = arguments(
+            places, places[ident], kind, values, lambda one: recorded(self.sch, places, one)
+        )
+        getattr(self.sch, name)(*args, **named)
         return self._state(f"Applied: {self.sch.history.current.line}")
 
     def _time(self, progress: Progress) -> Data:
@@ -261,10 +255,8 @@ class SchedulePanel:
         """What a page without a kernel can ask about the present state."""
         number = self.sch.history.current.number
         for tab in ("script", "diff", "code", "times"):
-            yield (
-                "tab",
-                {"state": number, "tab": tab, "times": self._timed if tab == "times" else 0},
-            )
+            times = self._timed if tab == "times" else 0
+            yield "tab", {"state": number, "tab": tab, "times": times}
         for ident in self.places().by_id:
             yield "menu", {"state": number, "id": ident}
 

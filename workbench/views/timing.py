@@ -57,9 +57,9 @@ def timing_plot(timing: Timing, order: str = "time") -> Plot:
     if hidden:
         rest = sum(part.median for part in hidden)
         footer.insert(0, f"{len(hidden)} smaller parts not shown: {duration(rest)} together")
-    repeats = sorted({len(part.samples) for part in parts})
-    counted = f"{repeats[0]}" if len(repeats) == 1 else f"{repeats[0]} to {repeats[-1]}"
     if parts:
+        repeats = sorted({len(part.samples) for part in parts})
+        counted = f"{repeats[0]}" if len(repeats) == 1 else f"{repeats[0]} to {repeats[-1]}"
         footer.insert(0, f"median of {counted} repeats; whiskers: first to third quartile")
     return Plot(tuple(bars), unit, timing.title, tuple(footer))
 
