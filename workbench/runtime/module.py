@@ -49,7 +49,7 @@ class Module:
         self.objects = tuple(objects)
         self.imports: list[Module] = []
         self._lookup = lookup
-        self._keep_alive = keep_alive
+        self.keep_alive = keep_alive
         self._functions: dict[str, PackedFunc] = {}
 
     def get_function(self, name: str, query_imports: bool = False) -> PackedFunc:

@@ -1,6 +1,6 @@
 """Data types and constants as LLVM text.
 
-A value has two forms. In *memory*: bool is i8, bfloat16 i16, float8 i8. In a *register*: bool is i1,
+A value has two forms. In *memory* bool is i8, bfloat16 i16, float8 i8. In a *register* bool is i1,
 bfloat16 and float8 are a float that holds a value of the narrow type exactly, so that arithmetic on
 them is float arithmetic followed by a rounding. All other types are the same in both places.
 """
@@ -84,7 +84,7 @@ def mangle(dtype: DataType) -> str:
 
 
 def kind_of(dtype: DataType) -> str:
-    """"float", "int", "uint", "bool" or "handle"."""
+    """ "float", "int", "uint", "bool" or "handle"."""
     if dtype.is_float:
         return "float"
     if dtype.is_int and dtype.bits > 1:
@@ -136,7 +136,5 @@ def _wrapped(value: int, dtype: DataType) -> int:
 def c_string(text: str) -> tuple[str, int]:
     """A NUL-terminated constant and its length in bytes."""
     data = text.encode() + b"\0"
-    body = "".join(
-        chr(b) if 32 <= b < 127 and b not in (34, 92) else f"\\{b:02X}" for b in data
-    )
+    body = "".join(chr(b) if 32 <= b < 127 and b not in (34, 92) else f"\\{b:02X}" for b in data)
     return f'c"{body}"', len(data)

@@ -2,10 +2,11 @@
 
 LLVM turns `llvm.exp` on a vector into one libm call per lane. These functions work on any number of
 float32 lanes; LLVM inlines them and its loop vectoriser sees straight-line code. Polynomials are
-minimax fits (Remez exchange in 30 digits) on the reduced ranges named beside them. Errors measured
-against 50-digit values are at most 4 units in the last place over the whole range, except sin, cos
-and tan beyond |x| = 1e7 (NaN beyond 2**31). float64 goes to libm; float16 and the narrower types are computed in
-float32. `contract` lets LLVM fuse a multiplication with an addition where the CPU can.
+minimax fits (Remez exchange in 30 digits) on the reduced ranges named beside them. Errors, measured
+against double precision at a million points of each range, are at most 2.4 units in the last place,
+except for sin, cos and tan beyond |x| = 1e7 (NaN beyond 2**31). float64 goes to libm; float16 and
+the narrower types are computed in float32. `contract` lets LLVM fuse a multiplication with an
+addition where the CPU can.
 """
 
 from __future__ import annotations
@@ -259,7 +260,7 @@ def _exp(b: Body, x: V) -> V:
 
 
 def _scaled(b: Body, p: V, n: V) -> V:
-    """p * 2**n in two steps, so that overflow and the small numbers below 2**-126 come out right."""
+    """p * 2**n in two steps, so that overflow and the subnormal numbers come out right."""
     safe = b.select(b.compare("uno", n, n), 0.0, n)
     whole = b.convert("fptosi", safe, "i32")
     half = b.bits("ashr", whole, 1)
@@ -409,9 +410,7 @@ def _pow(b: Body, x: V, y: V) -> V:
     even = b.compare("oeq", b.call("llvm.floor", half), half)
     is_odd = b.bits("and", whole, b.bits("xor", even, 1 if b.lanes == 1 else -1))
     signed = b.select(is_odd, b.with_sign_of(size, x), size)
-    bad = b.bits(
-        "and", b.compare("olt", x, 0.0), b.bits("xor", whole, 1 if b.lanes == 1 else -1)
-    )
+    bad = b.bits("and", b.compare("olt", x, 0.0), b.bits("xor", whole, 1 if b.lanes == 1 else -1))
     bad = b.bits("and", bad, b.compare("ogt", x, -math.inf))
     result = b.select(bad, math.nan, signed)
     one = b.bits("or", b.compare("oeq", y, 0.0), b.compare("oeq", x, 1.0))
@@ -510,9 +509,7 @@ def _acos(b: Body, x: V) -> V:
     negative = b.compare("olt", x, 0.0)
     double = b.add(y, y)
     outer = b.select(negative, b.sub(b.const(math.pi), double), double)
-    inner = b.select(
-        negative, b.add(y, math.pi / 2), b.sub(b.const(math.pi / 2), y)
-    )
+    inner = b.select(negative, b.add(y, math.pi / 2), b.sub(b.const(math.pi / 2), y))
     return b.select(high, outer, inner)
 
 
@@ -558,6 +555,8 @@ def function_ir(name: str, lanes: int) -> tuple[str, set[str]]:
     args = [body.value(f"%x{i}", "float") for i in range(count)]
     result = writer(body, *args)
     kind = body.type("float")
-    head = f"define internal {kind} @{symbol(name, lanes)}({', '.join(f'{kind} {a}' for a in args)})"
+    head = (
+        f"define internal {kind} @{symbol(name, lanes)}({', '.join(f'{kind} {a}' for a in args)})"
+    )
     lines = [f"{head} alwaysinline nounwind {{", *body.lines, f"  ret {kind} {result}", "}"]
     return "\n".join(lines), body.declared
