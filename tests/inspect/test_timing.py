@@ -71,7 +71,8 @@ def test_measuring_again():
     timing = compare({"a": lambda: None}, repeats=3, min_seconds=0)
     assert timing.again is not None
     again = timing.again(lambda share, text: None)
-    assert again.parts[0].name == "a" and again.again is not None
+    assert again.parts[0].name == "a"
+    assert again.again is not None
 
 
 def test_nothing_to_compare():
@@ -88,7 +89,9 @@ def test_unknown_part_is_told():
 def test_conditions_name_machine_threads_and_versions():
     now = conditions()
     text = " ".join(now.lines())
-    assert "thread" in text and "Python" in text and "NumPy" in text
+    assert "thread" in text
+    assert "Python" in text
+    assert "NumPy" in text
 
 
 def test_a_shared_processor_is_said_so():

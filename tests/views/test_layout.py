@@ -1,3 +1,4 @@
+import itertools
 import random
 
 import pytest
@@ -11,7 +12,7 @@ from workbench.views.layout_rank import break_cycles, crossings, isotonic, order
 
 def chain(*names, extra=()):
     nodes = tuple(Node(n, n) for n in names)
-    edges = [Edge(a, b) for a, b in zip(names, names[1:], strict=False)]
+    edges = [Edge(a, b) for a, b in itertools.pairwise(names)]
     return Graph(nodes, (*edges, *(Edge(a, b) for a, b in extra)))
 
 
@@ -179,7 +180,7 @@ def test_empty_graph():
 def test_isotonic_is_monotone_and_keeps_the_weighted_mean(pairs):
     values, weights = [v for v, _ in pairs], [w for _, w in pairs]
     found = isotonic(values, weights)
-    assert all(a <= b + 1e-9 for a, b in zip(found, found[1:], strict=False))
+    assert all(a <= b + 1e-9 for a, b in itertools.pairwise(found))
     mean = sum(v * w for v, w in pairs) / sum(weights)
     got = sum(v * w for v, w in zip(found, weights, strict=True)) / sum(weights)
     assert got == pytest.approx(mean, abs=1e-6)

@@ -89,7 +89,7 @@ class Balanced(HTMLParser):
         pass
 
     def handle_endtag(self, tag):
-        assert self.stack and self.stack[-1] == tag, f"</{tag}> closes {self.stack}"
+        assert self.stack[-1:] == [tag], f"</{tag}> closes {self.stack}"
         self.stack.pop()
 
     def handle_data(self, data):
@@ -177,13 +177,18 @@ def test_tokens_join_to_the_text(language, text):
 
 def test_token_classes():
     kinds = {t.text: t.kind for t in tokens("    for i in T.grid(4, 5):  # T.x", "script")}
-    assert kinds["for"] == "k" and kinds["T."] == "m" and kinds["grid"] == "f" and kinds["4"] == "n"
+    assert kinds["for"] == "k"
+    assert kinds["T."] == "m"
+    assert kinds["grid"] == "f"
+    assert kinds["4"] == "n"
     assert kinds["# T.x"] == "c"
 
 
 def test_dot_names_every_node_and_cluster():
     text = dot.to_dot(GRAPH)
-    assert "relu<&>" in text and "subgraph cluster_g" in text and "x -> lv" in text
+    assert "relu<&>" in text
+    assert "subgraph cluster_g" in text
+    assert "x -> lv" in text
 
 
 @pytest.mark.parametrize("program", ["dot", "graphviz-pure"])
@@ -195,7 +200,8 @@ def test_png_by_either_program(program, monkeypatch):
         ) else pytest.skip("the system has no Graphviz")
     monkeypatch.setattr(dot, "program", lambda: found)
     data = graph_png(GraphPart(GRAPH, layout(GRAPH)))
-    assert data is not None and data.startswith(b"\x89PNG")
+    assert data is not None
+    assert data.startswith(b"\x89PNG")
 
 
 def test_png_without_graphviz(monkeypatch):

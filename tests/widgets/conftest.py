@@ -22,7 +22,8 @@ window.mount = (el) => {
     get: (k) => values[k], set() {}, save_changes() {},
     on: (e, f) => { if (e === "msg:custom") window.heard.push(f); },
     off: (e, f) => { window.heard = window.heard.filter((g) => g !== f); },
-    send: (m) => window.wbSend(JSON.stringify(m)).then((rs) => rs.forEach((r) => window.heard.forEach((f) => f(r)))),
+    send: (m) => window.wbSend(JSON.stringify(m)).then(
+      (rs) => rs.forEach((r) => window.heard.forEach((f) => f(r)))),
   };
   return window.module.render({ model, el });
 };

@@ -39,3 +39,15 @@ class BaseFunc(Expr):
     def without_attr(self, attr_key: str) -> Self:
         """A copy without the attribute."""
         return self.replace(attrs=Attrs({k: v for k, v in self.attrs.items() if k != attr_key}))
+
+    def explore(self) -> Any:
+        """The live view, a widget; needs `pip install "tensor-workbench[lab]"`."""
+        from workbench.widgets import explore  # seam: live views
+
+        return explore(self)
+
+    def export_html(self, path: Any) -> Any:
+        """Writes the live view as one self-contained HTML file; returns its path."""
+        from workbench.widgets.export import export_value  # seam: live views
+
+        return export_value(path, self)

@@ -121,6 +121,18 @@ class IRModule(Node):
         """A second module object over the same functions."""
         return IRModule(self.functions, self.attrs, self.global_infos)
 
+    def explore(self) -> Any:
+        """The live view, a widget; needs `pip install "tensor-workbench[lab]"`."""
+        from workbench.widgets import explore  # seam: live views
+
+        return explore(self)
+
+    def export_html(self, path: Any) -> Any:
+        """Writes the live view as one self-contained HTML file; returns its path."""
+        from workbench.widgets.export import export_value  # seam: live views
+
+        return export_value(path, self)
+
     # For programs written for TVM (see the class text).
 
     def __setitem__(self, key: str | GlobalVar, function: BaseFunc) -> None:

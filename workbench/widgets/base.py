@@ -39,13 +39,10 @@ class PanelWidget(anywidget.AnyWidget):
         self.panel: Panel | None = panel
         self._stops: dict[int, threading.Event] = {}
         self._pin_id: str | None = None
-        super().__init__(
-            data=panel.data(),
-            title=panel.title,
-            pure=sorted(panel.pure),
-            _esm=esm(panel.module),
-            _css=css(),
-        )
+        # anywidget makes synchronised traits of these two when it finds them.
+        self._esm = esm(panel.module)
+        self._css = css()
+        super().__init__(data=panel.data(), title=panel.title, pure=sorted(panel.pure))
         self.on_msg(_receiver(weakref.ref(self)))
 
     def snapshot(self, state: Mapping[str, Any] | None = None) -> Part:
@@ -152,7 +149,10 @@ class PanelWidget(anywidget.AnyWidget):
         for stop in list(self._stops.values()):
             stop.set()
         self.panel = None
+        layout = self.layout
         super().close()
+        if layout is not None:
+            layout.close()  # a widget of its own, which would stay in the kernel's table
 
 
 def _receiver(widget: weakref.ref[PanelWidget]) -> Any:
