@@ -59,7 +59,7 @@ class _Comparison:
 
     def step(self, a: Any, b: Any, mode: int) -> bool:
         """Compares the roots of a pair and pushes what is below. False: they differ."""
-        if a is b and mode == _USE and self.identity:
+        if a is b and mode == _USE and self.identity and not self.map_free:
             return True
         cls = type(a)
         if cls is not type(b):
