@@ -9,9 +9,13 @@ def panel(fail=False):
         tell(0.5, "half")
         if fail:
             raise ValueError("no compiler")
-        return Timing("Kernels", (part("a", 0.5), part("b", 9)), QUIET, part("call", 10), again=again)
+        return Timing(
+            "Kernels", (part("a", 0.5), part("b", 9)), QUIET, part("call", 10), again=again
+        )
 
-    return TimingPanel(Timing("Kernels", (part("a", 2), part("b", 5)), QUIET, part("call", 8), again))
+    return TimingPanel(
+        Timing("Kernels", (part("a", 2), part("b", 5)), QUIET, part("call", 8), again)
+    )
 
 
 def part(name, ms):
