@@ -68,7 +68,7 @@ def const(value: Any, dtype: str | None = None) -> Constant:
             dtype = short.get(str(array.dtype), str(array.dtype))
     if dtype is None:
         return Constant(tensor(np.asarray(value)))
-    return Constant(tensor(np.asarray(value).astype(DataType(dtype).numpy_dtype())))
+    return Constant(tensor(np.asarray(value).astype(DataType(dtype).numpy())))
 
 
 class DataTypeImm(Expr):

@@ -53,10 +53,12 @@ class _Normalizer:
         return _as(e, self.dtype) if _is_index(e) else e
 
     def matched(self, a: Expr, b: Expr) -> tuple[Expr, Expr]:
-        """Two operands in one type: an index operand decides."""
+        """Two operands in one type: that of a loaded value, or the index type."""
         if a.dtype == b.dtype or not (_is_index(a) and _is_index(b)):
             return a, b
-        return _as(a, self.dtype), _as(b, self.dtype)
+        values = [e.dtype for e in (a, b) if e.dtype != self.dtype and not isinstance(e, IntImm)]
+        wanted = values[0] if values else self.dtype
+        return _as(a, wanted), _as(b, wanted)
 
     def var(self, node: Var) -> _Rewriting:
         found = self.variables.get(id(node))

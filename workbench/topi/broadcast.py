@@ -10,6 +10,7 @@ from workbench.core.errors import WorkbenchError
 from workbench.ir.expr import Expr, IntImm, as_expr
 from workbench.te.tensor import Tensor, tensor_operators
 from workbench.tirx import op as tir
+from workbench.tirx.expr import Select
 from workbench.topi.dims import const_int, is_one, require_tensor, same_dim
 
 ELEMWISE, BROADCAST = "elemwise", "broadcast"
@@ -186,7 +187,7 @@ logical_xor = _binary(
 def where(condition: Any, x: Any, y: Any) -> Any:
     """`x` where `condition` holds, else `y`; all three are broadcast."""
     return broadcast_compute(
-        lambda c, a, b: tir.Select(_as_bool(c), *tir.match_types("where", a, b)),
+        lambda c, a, b: Select(_as_bool(c), *tir.match_types("where", a, b)),
         (condition, x, y),
         "T_where",
     )

@@ -9,6 +9,7 @@ from workbench import te
 from workbench.ir.expr import Expr, as_expr
 from workbench.te.tensor import Tensor, tensor_operators
 from workbench.tirx import op as tir
+from workbench.tirx.expr import Select
 from workbench.topi.broadcast import ELEMWISE, axis_names
 from workbench.topi.dims import require_tensor
 
@@ -44,8 +45,8 @@ def _number(value: float, x: Expr) -> Expr:
 def _sign(x: Expr) -> Expr:
     zero, one = _number(0, x), _number(1, x)
     if x.dtype.is_uint:
-        return tir.Select(x > zero, one, zero)
-    return tir.Select(x > zero, one, tir.Select(x < zero, _number(-1, x), x))
+        return Select(x > zero, one, zero)
+    return Select(x > zero, one, Select(x < zero, _number(-1, x), x))
 
 
 def _as_float(x: Expr) -> Expr:

@@ -11,7 +11,7 @@ from workbench.ir.expr import Expr, IntImm, Var
 from workbench.te.tensor import Tensor
 from workbench.tirx import op as tir
 from workbench.tirx.buffer import decl_buffer
-from workbench.tirx.expr import BufferLoad
+from workbench.tirx.expr import BufferLoad, Select
 from workbench.tirx.stmt import BufferStore, For, ForKind, SeqStmt, Stmt
 from workbench.topi.dims import normalize_axis, require_int, require_tensor
 from workbench.topi.transform import INJECTIVE, flatten, injective
@@ -72,7 +72,7 @@ def take_scalar(a: Tensor, index: Expr, axis: int | None = None) -> Tensor:
 
 def _from_end(index: Any, size: Any) -> Any:
     """Negative indices count from the end."""
-    return tir.Select(index < 0, index + tir.cast(index.dtype, size), index)
+    return Select(index < 0, index + tir.cast(index.dtype, size), index)
 
 
 def gather(data: Tensor, axis: int, indices: Tensor) -> Tensor:
@@ -128,7 +128,7 @@ def one_hot(
 
     def element(*i: Any) -> Expr:
         hot = tir.equal(indices(*i[:at], *i[at + 1 :]), tir.cast(indices.dtype, i[at]))
-        return tir.Select(hot, scalar(on_value), scalar(off_value))
+        return Select(hot, scalar(on_value), scalar(off_value))
 
     return injective(shape, element, "T_one_hot")
 

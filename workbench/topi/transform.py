@@ -13,7 +13,7 @@ from workbench.core.structural import structural_hash
 from workbench.ir.expr import Expr, IntImm, as_expr
 from workbench.te.tensor import Tensor
 from workbench.tirx import op as tir
-from workbench.tirx.expr import Mul
+from workbench.tirx.expr import Mul, Select
 from workbench.topi.broadcast import axis_names
 from workbench.topi.dims import (
     const_int,
@@ -426,7 +426,7 @@ def trilu(data: Tensor, k: Any = 0, upper: bool = True) -> Tensor:
     def element(*i: Any) -> Expr:
         row, column = i[-2], i[-1]
         kept = column >= row + k if upper else column <= row + k
-        return tir.Select(kept, data(*i), zero)
+        return Select(kept, data(*i), zero)
 
     return injective(data.shape, element, "trilu")
 
@@ -469,7 +469,7 @@ def eye(n: Any, m: Any = None, k: int = 0, dtype: str = "float32") -> Tensor:
     one, zero = tir.const(1, dtype), tir.const(0, dtype)
     return te.compute(
         (n, n if m is None else m),
-        lambda i, j: tir.Select(tir.equal(i + k, j), one, zero),
+        lambda i, j: Select(tir.equal(i + k, j), one, zero),
         name="T_eye",
         tag=INJECTIVE,
     )
