@@ -62,6 +62,17 @@ _BINARY = {
 }
 
 
+#: node type → the constants on the left, and on the right, with which the operator folds.
+_NEUTRAL: dict[type, tuple[tuple[int, ...], tuple[int, ...]]] = {
+    E.Add: ((0,), (0,)),
+    E.Sub: ((), (0,)),
+    E.Mul: ((0, 1), (0, 1)),
+    E.Div: ((0,), (1,)),
+    E.FloorDiv: ((0,), (1,)),
+    E.FloorMod: ((0,), (1,)),
+}
+
+
 def _folds(node: E.BinaryOp) -> bool:
     """Whether Python's operator on the operands would not give this node but a simpler one."""
     a, b = node.a, node.b
@@ -73,7 +84,8 @@ def _folds(node: E.BinaryOp) -> bool:
         return first or second
     if isinstance(node, E.CmpOp):
         return False
-    return (first and a.value in (0, 1)) or (second and b.value in (0, 1))
+    left, right = _NEUTRAL[type(node)]
+    return (first and a.value in left) or (second and b.value in right)
 
 
 @prints(*_BINARY)

@@ -221,4 +221,5 @@ def upsampling(
     ]
     mode = "align_corners" if align_corners else "asymmetric"
     names = {"bilinear": "linear", "bicubic": "cubic"}
-    return resize2d(data, None, size, layout, names.get(method, method), mode)
+    rounding = "" if align_corners else "floor"
+    return resize2d(data, None, size, layout, names.get(method, method), mode, rounding)

@@ -61,7 +61,7 @@ def pad(
         for v, size, b, a in zip(i, data.shape, before, after, strict=True):
             index.append(v if _is_zero(b) else v - b)
             if not _is_zero(b):
-                inside.append(tir.greater_equal(v, b))
+                inside.append(tir.less_equal(b, v))
             if not _is_zero(a):
                 inside.append(tir.less(v, size + b))
         if not inside:
