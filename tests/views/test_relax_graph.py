@@ -1,3 +1,5 @@
+from itertools import pairwise
+
 import numpy as np
 
 from workbench.ir.expr import Var
@@ -131,7 +133,7 @@ def test_short_types():
 def chain(*pairs):
     nodes = tuple(Node(i, label, "t") for i, label in pairs)
     names = [i for i, _ in pairs]
-    return Graph(nodes, tuple(Edge(a, b) for a, b in zip(names, names[1:], strict=False)))
+    return Graph(nodes, tuple(Edge(a, b) for a, b in pairwise(names)))
 
 
 def test_renamed_nodes_are_recognised():

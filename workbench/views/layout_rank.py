@@ -9,7 +9,7 @@ Pair = tuple[int, int]
 
 #: Rounds of ordering and placing.  More changes little: positions settle geometrically.
 ORDER_ROUNDS = 4
-PLACE_ROUNDS = 5
+PLACE_ROUNDS = 8
 
 
 def adjacency(count: int, pairs: Sequence[Pair]) -> tuple[list[list[int]], list[list[int]]]:
@@ -179,10 +179,15 @@ def place_ranks(
     """Horizontal centres: near the neighbours, in order, without overlap.
 
     Links between dummies (numbers from `real` on) pull harder, so long edges come out straight.
+    After three rounds that look one way, both neighbours count.
     """
     pull: list[tuple[list[tuple[int, float]], list[tuple[int, float]]]] = [([], []) for _ in ranks]
+    after, before = adjacency(len(ranks), links)
     for a, b in links:
-        weight = (8.0 if a >= real and b >= real else 2.0) if a >= real or b >= real else 1.0
+        dummies = (a >= real) + (b >= real)
+        # A chain of only children is straightened like a long edge.
+        chained = len(after[a]) == 1 and len(before[b]) == 1
+        weight = (1.0, 2.0, 8.0)[dummies] * (4.0 if chained and not dummies else 1.0)
         pull[a][1].append((b, weight))
         pull[b][0].append((a, weight))
     offsets: list[list[float]] = []
@@ -199,7 +204,7 @@ def place_ranks(
             xs[node] = start - here / 2
     sides: list[tuple[int, ...]] = []
     for turn in range(PLACE_ROUNDS):
-        sides += [(0,), (1,)] if turn < PLACE_ROUNDS - 2 else [(0, 1), (0, 1)]
+        sides += [(0,), (1,)] if turn < 3 else [(0, 1), (0, 1)]
     for step, used in enumerate(sides):
         numbers = range(len(rows)) if step % 2 == 0 else range(len(rows) - 1, -1, -1)
         for number in numbers:
@@ -217,7 +222,51 @@ def place_ranks(
                 heavies.append(heavy or 0.05)
             for node, x, offset in zip(row, isotonic(want, heavies), offsets[number], strict=True):
                 xs[node] = x + offset
+    _straighten(rows, offsets, _chains(after, before, real), xs)
     return xs
+
+
+def _chains(after: list[list[int]], before: list[list[int]], real: int) -> list[list[int]]:
+    """Runs of nodes that should stand in one line: only children, and the dummies of an edge."""
+
+    def follows(a: int, b: int) -> bool:
+        """Whether b continues the run of a."""
+        if a >= real:
+            return b >= real
+        return b < real and len(after[a]) == 1 and len(before[b]) == 1
+
+    starts = [n for n in range(len(after)) if not any(follows(p, n) for p in before[n])]
+    runs: list[list[int]] = []
+    for start in starts:
+        run = [start]
+        while step := next((n for n in after[run[-1]] if follows(run[-1], n)), None):
+            run.append(step)
+        if len(run) > 1:
+            runs.append(run)
+    return sorted(runs, key=len, reverse=True)
+
+
+def _straighten(
+    rows: Sequence[Sequence[int]],
+    offsets: Sequence[Sequence[float]],
+    runs: Sequence[Sequence[int]],
+    xs: list[float],
+) -> None:
+    """Put each run on one x where the neighbours in all its rows leave room."""
+    place = {node: (r, i) for r, row in enumerate(rows) for i, node in enumerate(row)}
+    for run in runs:
+        low, high = float("-inf"), float("inf")
+        for node in run:
+            r, i = place[node]
+            row, offset = rows[r], offsets[r]
+            if i:
+                low = max(low, xs[row[i - 1]] + offset[i] - offset[i - 1])
+            if i + 1 < len(row):
+                high = min(high, xs[row[i + 1]] - offset[i + 1] + offset[i])
+        if low <= high:
+            middle = sorted(xs[node] for node in run)[len(run) // 2]
+            for node in run:
+                xs[node] = min(max(middle, low), high)
 
 
 def isotonic(values: Sequence[float], weights: Sequence[float]) -> list[float]:
