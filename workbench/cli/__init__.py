@@ -44,9 +44,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
             loaded.add_arguments(sub)
     options = parser.parse_args(arguments)
     if options.version:
-        from importlib.metadata import version
+        from workbench import __version__
 
-        print(version("tensor-workbench"))
+        print(__version__)
         return 0
     if loaded is None:
         parser.print_help()

@@ -55,7 +55,7 @@ class Demonstration:
 
 
 def _check(vm: Any, model: Any, images: NDArray[np.float32]) -> dict[int, float]:
-    """The largest difference from the ONNX reference evaluator by batch size, of the largest value."""
+    """By batch size: the difference from the ONNX reference evaluator, by the largest value."""
     from onnx.reference import ReferenceEvaluator
 
     reference = ReferenceEvaluator(model)
