@@ -107,8 +107,8 @@ def where(node: NodeContext) -> HostValue | None:
 
 @host_op("Cast")
 def cast(node: NodeContext) -> HostValue | None:
-    value = node.value(0)
-    if not isinstance(value, HostValue):
+    value = host_value(node.value(0))
+    if value is None:
         return None
     dtype = dtype_of(node.attr("to"), f"Cast node {node.name!r}")
     array = value.as_array()
@@ -122,8 +122,8 @@ def _move(onnx_name: str, function: Callable[[NodeContext, Any], Any]) -> None:
 
     @host_op(onnx_name)
     def act(node: NodeContext) -> HostValue | None:
-        value = node.value(0)
-        if not isinstance(value, HostValue):
+        value = host_value(node.value(0))
+        if value is None:
             return None
         return value.moved(np.asarray(function(node, value.positions())))
 
@@ -162,8 +162,8 @@ _move("Transpose", lambda node, grid: np.transpose(grid, node.attr("perm")))
 
 @host_op("Gather")
 def gather(node: NodeContext) -> HostValue | None:
-    value = node.value(0)
-    if not isinstance(value, HostValue):
+    value = host_value(node.value(0))
+    if value is None:
         return None
     indices = host_value(node.value(1))
     picked = None if indices is None else indices.as_array()
@@ -175,7 +175,7 @@ def gather(node: NodeContext) -> HostValue | None:
 @host_op("Concat")
 def concat(node: NodeContext) -> HostValue | None:
     values = [host_value(v) for v in node.inputs if v is not None]
-    if any(v is None for v in values) or not any(isinstance(v, HostValue) for v in node.inputs):
+    if any(v is None for v in values):
         return None
     parts = [v for v in values if v is not None]
     offset, grids, items = 0, [], []
@@ -189,8 +189,8 @@ def concat(node: NodeContext) -> HostValue | None:
 
 @host_op("ReduceProd")
 def reduce_prod(node: NodeContext) -> HostValue | None:
-    value = node.value(0)
-    if not isinstance(value, HostValue) or len(value.shape) > 1:
+    value = host_value(node.value(0))
+    if value is None or len(value.shape) > 1 or "int" not in value.dtype:
         return None
     total: Any = 1
     for item in value.items:
