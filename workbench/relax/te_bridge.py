@@ -12,9 +12,10 @@ from workbench.ir.expr import Expr, Var, is_prim_var
 from workbench.ir.span import Span
 from workbench.ir.type import TupleType, Type
 from workbench.relax.analysis.variables import free_symbolic_vars
-from workbench.relax.expr import ShapeExpr, Tuple
+from workbench.relax.expr import Constant, ShapeExpr, Tuple
 from workbench.relax.type import TensorType
 from workbench.tirx.function import PrimFunc
+from workbench.tirx.op.constants import const
 
 
 class _Arguments:
@@ -71,6 +72,19 @@ class _Arguments:
         return placeholder
 
 
+def _scalars_inlined(args: Sequence[Any]) -> list[Any]:
+    """Constants without dimensions become immediates where another operand is a tensor."""
+    scalar = [isinstance(a, Constant) and not a.data.shape for a in args]
+    tensors = [isinstance(a, Expr) and isinstance(a.ty, TensorType) for a in args]
+    if sum(tensors) == sum(scalar):
+        return list(args)
+    return [_immediate(a) if s else a for a, s in zip(args, scalar, strict=True)]
+
+
+def _immediate(value: Constant) -> Expr:
+    return const(value.data.view()[()].item(), str(value.data.dtype))
+
+
 def kernel_of_te(
     func: Callable[..., Any],
     args: Sequence[Any],
@@ -84,7 +98,7 @@ def kernel_of_te(
     the symbolic values it takes as extra scalars (those that no input shape defines).
     """
     arguments = _Arguments()
-    te_args = [arguments.convert(a) for a in args]
+    te_args = [arguments.convert(a) for a in _scalars_inlined(args)]
     te_kwargs = {k: arguments.convert(v) for k, v in kwargs.items()}
     result = func(*te_args, **te_kwargs)
     outputs = list(result) if isinstance(result, (list, tuple)) else [result]

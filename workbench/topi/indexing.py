@@ -44,6 +44,8 @@ def take(
     The first `batch_dims` dimensions of both are taken together. mode : what happens to indices out
     of range, "fast" (not allowed), "clip", "wrap" or "nan".
     """
+    if isinstance(indices, Expr):
+        return take_scalar(a, indices, axis)
     require_tensor(indices, "take")
     if axis is None:
         a, axis = flatten(a), 0

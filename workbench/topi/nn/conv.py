@@ -78,20 +78,21 @@ def _default_kernel_layout(data_layout: str) -> str:
 def conv(
     inp: Tensor,
     filt: Tensor,
-    stride: Any = 1,
+    strides: Any = 1,
     padding: Any = 0,
     dilation: Any = 1,
     groups: int = 1,
     data_layout: str = "NCHW",
     kernel_layout: str = "",
     out_dtype: str | None = None,
+    out_layout: str | None = None,
     name: str = "",
 ) -> Tensor:
     """The convolution (cross-correlation) of `inp` with `filt`.
 
     Parameters
     ----------
-    stride, dilation : one number, or one per spatial dimension.
+    strides, dilation : one number, or one per spatial dimension.
     padding : one number, one per dimension, or all before then all after.
     groups : channels are split into that many independent groups; as many as input channels is a
         depthwise convolution.
@@ -99,11 +100,15 @@ def conv(
 
     Raises WorkbenchError if channels do not fit the groups or a window does not fit the data.
     """
+    if out_layout not in (None, "", data_layout):
+        raise WorkbenchError(
+            f"conv: the output has the layout {data_layout} of the data, not {out_layout}"
+        )
     require_tensor(inp, "conv")
     require_tensor(filt, "conv")
     geo = _Geometry(inp, filt, data_layout, kernel_layout or _default_kernel_layout(data_layout))
     n = len(geo.spatial)
-    strides = as_ints(stride, n, "conv: stride")
+    steps = as_ints(strides, n, "conv: stride")
     dilations = as_ints(dilation, n, "conv: dilation")
     windows = [(k - 1) * d + 1 for k, d in zip(geo.kernel, dilations, strict=True)]
     low, high = spatial_padding(padding, windows, "conv")
@@ -112,7 +117,7 @@ def conv(
     _check_groups(channels, filters, per_group, groups)
     sizes = {
         s: output_size(
-            geo.data_size(inp, s), geo.kernel[k], low[k], high[k], strides[k], dilations[k]
+            geo.data_size(inp, s), geo.kernel[k], low[k], high[k], steps[k], dilations[k]
         )
         for k, s in enumerate(geo.spatial)
     }
@@ -125,7 +130,7 @@ def conv(
             [after.get(c, 0) for c in data_layout],
             name="pad_temp",
         )
-    return _products(inp, filt, geo, strides, dilations, groups, sizes, out_dtype, name)
+    return _products(inp, filt, geo, steps, dilations, groups, sizes, out_dtype, name)
 
 
 def _check_groups(channels: Any, filters: Any, per_group: Any, groups: int) -> None:
@@ -275,6 +280,8 @@ def conv_transpose(
     dilation: Any = 1,
     groups: int = 1,
     out_dtype: str | None = None,
+    data_layout: str = "",
+    kernel_layout: str = "",
 ) -> Tensor:
     """The transposed convolution (gradient of a convolution), channels first.
 
@@ -284,6 +291,12 @@ def conv_transpose(
     n = data.ndim - 2
     if n not in _SPATIAL or kernel.ndim != n + 2:
         raise WorkbenchError(f"conv_transpose: expected 3 to 5 dimensions, got {data} and {kernel}")
+    letters = _SPATIAL[n]
+    if data_layout not in ("", f"NC{letters}") or kernel_layout not in ("", f"IO{letters}"):
+        raise WorkbenchError(
+            f"conv_transpose: layouts are NC{letters} and IO{letters}, "
+            f"got {data_layout} and {kernel_layout}"
+        )
     step = as_ints(strides, n, "conv_transpose: stride")
     spread = as_ints(dilation, n, "conv_transpose: dilation")
     extra = as_ints(output_padding, n, "conv_transpose: output padding")

@@ -126,18 +126,18 @@ def _normalized(
 
 
 def layer_norm(
-    data: Tensor, gamma: Tensor | None, beta: Tensor | None, axis: Any, epsilon: float = 1e-5
+    data: Tensor, gamma: Tensor | None, beta: Tensor | None, axes: Any, epsilon: float = 1e-5
 ) -> Tensor:
-    """Normalisation over `axis`; gamma and beta have the dimensions of those axes."""
-    axes = normalize_axes(axis, data.ndim, "layer_norm")
+    """Normalisation over `axes`; gamma and beta have the dimensions of those axes."""
+    over = normalize_axes(axes, data.ndim, "layer_norm")
 
     def finish(value: Expr, i: Any) -> Expr:
-        at = [i[k] for k in axes]
+        at = [i[k] for k in over]
         if gamma is not None:
             value = value * gamma(*at)
         return value if beta is None else value + beta(*at)
 
-    return _normalized(data, axes, epsilon, "T_layer_norm", finish)
+    return _normalized(data, over, epsilon, "T_layer_norm", finish)
 
 
 def instance_norm(
@@ -145,11 +145,11 @@ def instance_norm(
     gamma: Tensor | None,
     beta: Tensor | None,
     channel_axis: int,
-    axis: Any,
+    axes: Any,
     epsilon: float = 1e-5,
 ) -> Tensor:
-    """Normalisation over `axis` of every image and channel by itself."""
-    axes = normalize_axes(axis, data.ndim, "instance_norm")
+    """Normalisation over `axes` of every image and channel by itself."""
+    over = normalize_axes(axes, data.ndim, "instance_norm")
     channel = normalize_axis(channel_axis, data.ndim, "instance_norm")
 
     def finish(value: Expr, i: Any) -> Expr:
@@ -157,7 +157,7 @@ def instance_norm(
             value = value * gamma(i[channel])
         return value if beta is None else value + beta(i[channel])
 
-    return _normalized(data, axes, epsilon, "T_instance_norm", finish)
+    return _normalized(data, over, epsilon, "T_instance_norm", finish)
 
 
 def group_norm(
@@ -190,9 +190,9 @@ def group_norm(
     return reshape(_normalized(split, over, epsilon, "T_group_norm", finish), data.shape)
 
 
-def rms_norm(data: Tensor, weight: Tensor, axis: Any, epsilon: float = 1e-5) -> Tensor:
-    """data / sqrt(mean(data²) + epsilon) * weight over `axis`."""
-    axes = normalize_axes(axis, data.ndim, "rms_norm")
+def rms_norm(data: Tensor, weight: Tensor, axes: Any, epsilon: float = 1e-5) -> Tensor:
+    """data / sqrt(mean(data²) + epsilon) * weight over `axes`."""
+    axes = normalize_axes(axes, data.ndim, "rms_norm")
     kept = [k for k in range(data.ndim) if k not in axes]
     squares = reduce_over(data, axes, False, te.sum, name="T_square_sum", element=lambda x: x * x)
     count = tir.cast(data.dtype, product([data.shape[k] for k in axes]))

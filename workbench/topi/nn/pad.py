@@ -161,6 +161,27 @@ def circular_pad(
     return _pad_by_index(data, pad_before, pad_after, name, lambda p, size: tir.floormod(p, size))
 
 
+def pad_nd(
+    data: Tensor, pad_width: Sequence[int], pad_value: float = 0.0, pad_mode: str = "constant"
+) -> Tensor:
+    """Padding by (before0, after0, before1, …) amounts; the mode names one of the functions above.
+
+    pad_mode : "constant", "reflect", "replicate", "circular" or "symmetric".
+    """
+    before, after = list(pad_width[0::2]), list(pad_width[1::2])
+    modes = {
+        "reflect": reflect_pad,
+        "replicate": replicate_pad,
+        "circular": circular_pad,
+        "symmetric": mirror_pad,
+    }
+    if pad_mode == "constant":
+        return pad(data, before, after, pad_value)
+    if pad_mode not in modes:
+        raise WorkbenchError(f"pad: the mode is constant, {', '.join(modes)}; got {pad_mode!r}")
+    return modes[pad_mode](data, before, after)
+
+
 def dilate(
     data: Tensor, strides: Sequence[Any], dilation_value: Any = 0.0, name: str = "DilatedInput"
 ) -> Tensor:

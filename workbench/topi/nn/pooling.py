@@ -45,27 +45,27 @@ def _ceil_extra(size: Any, kernel: int, low: int, high: int, stride: int, dilati
 
 def pool(
     data: Tensor,
-    kernel: Any,
-    stride: Any,
-    dilation: Any,
-    padding: Any,
-    pool_type: str,
+    pool_size: Any,
+    strides: Any = 1,
+    padding: Any = 0,
+    dilation: Any = 1,
     ceil_mode: bool = False,
-    layout: str = "NCHW",
     count_include_pad: bool = True,
-    ndim: int = 2,
+    layout: str = "NCHW",
+    kind: str = "max",
 ) -> Tensor:
-    """Pooling over windows of `ndim` spatial dimensions.
+    """Pooling over windows of all spatial dimensions of `layout`.
 
     Parameters
     ----------
-    pool_type : "max" or "avg". ceil_mode : whether a partial window at the end counts.
+    kind : "max" or "avg". ceil_mode : whether a partial window at the end counts.
     count_include_pad : whether an average divides by padded elements too.
     """
-    _check_type(pool_type)
+    ndim = len(layout) - 2
+    _check_type(kind)
     places = _spatial_places(layout, ndim)
-    sizes = as_ints(kernel, ndim, "pool: kernel")
-    steps = as_ints(stride, ndim, "pool: stride")
+    sizes = as_ints(pool_size, ndim, "pool: kernel")
+    steps = as_ints(strides, ndim, "pool: stride")
     spread = as_ints(dilation, ndim, "pool: dilation")
     window = [(k - 1) * d + 1 for k, d in zip(sizes, spread, strict=True)]
     low, high = spatial_padding(padding, window, "pool")
@@ -80,11 +80,9 @@ def pool(
         shape[p] = output_size(
             data.shape[p], sizes[k], low[k], high[k] + extra[k], steps[k], spread[k]
         )
-    source = _padded(
-        data, places, low, [h + e for h, e in zip(high, extra, strict=True)], pool_type
-    )
+    source = _padded(data, places, low, [h + e for h, e in zip(high, extra, strict=True)], kind)
     axes = [te.reduce_axis((0, size), f"rv{k}") for k, size in enumerate(sizes)]
-    reducer = max_reducer if pool_type == "max" else te.sum
+    reducer = max_reducer if kind == "max" else te.sum
 
     def element(*i: Any) -> Expr:
         at = list(i)
@@ -92,11 +90,11 @@ def pool(
             at[p] = i[p] * steps[k] + axes[k].var * spread[k]
         return reducer(source(*at), axis=axes)
 
-    name = f"pool_{'max' if pool_type == 'max' else 'sum'}"
+    name = f"pool_{'max' if kind == 'max' else 'sum'}"
     total = te.compute(
         shape, element, name=name, tag=name, varargs_names=[f"ax{k}" for k in range(len(shape))]
     )
-    if pool_type == "max":
+    if kind == "max":
         return total
     count = _Count(data, places, sizes, steps, spread, low, high, extra, count_include_pad)
     return te.compute(
@@ -179,7 +177,7 @@ def pool1d(
 ) -> Tensor:
     """Pooling over windows of one dimension."""
     return pool(
-        data, kernel, stride, dilation, padding, pool_type, ceil_mode, layout, count_include_pad, 1
+        data, kernel, stride, padding, dilation, ceil_mode, count_include_pad, layout, pool_type
     )
 
 
@@ -196,7 +194,7 @@ def pool2d(
 ) -> Tensor:
     """Pooling over windows of two dimensions."""
     return pool(
-        data, kernel, stride, dilation, padding, pool_type, ceil_mode, layout, count_include_pad, 2
+        data, kernel, stride, padding, dilation, ceil_mode, count_include_pad, layout, pool_type
     )
 
 
@@ -213,28 +211,30 @@ def pool3d(
 ) -> Tensor:
     """Pooling over windows of three dimensions."""
     return pool(
-        data, kernel, stride, dilation, padding, pool_type, ceil_mode, layout, count_include_pad, 3
+        data, kernel, stride, padding, dilation, ceil_mode, count_include_pad, layout, pool_type
     )
 
 
 def global_pool(data: Tensor, pool_type: str, layout: str = "NCHW") -> Tensor:
     """Pooling over all spatial dimensions, which keep size 1."""
-    return adaptive_pool_nd(data, [1] * (len(layout) - 2), pool_type, layout)
+    return adaptive_pool_nd(data, [1] * (len(layout) - 2), layout, pool_type)
 
 
 def adaptive_pool_nd(
-    data: Tensor, output_size: Any, pool_type: str, layout: str = "NCHW"
+    data: Tensor, output_size: Any, layout: str = "NCHW", kind: str = "avg"
 ) -> Tensor:
     """Pooling to `output_size`: window k of n over [k * size // n, ceil((k + 1) * size / n))."""
-    _check_type(pool_type)
+    _check_type(kind)
     ndim = len(layout) - 2
     places = _spatial_places(layout, ndim)
+    if output_size is None:  # as large as the data
+        return te.compute(data.shape, lambda *i: data(*i), name="T_copy", tag="elemwise")
     wanted = as_ints(output_size, ndim, "adaptive_pool: output size")
     windows = [_Window(data.shape[p], wanted[k], f"rv{k}") for k, p in enumerate(places)]
     shape: list[Any] = list(data.shape)
     for k, p in enumerate(places):
         shape[p] = IntImm(data.shape[p].dtype, wanted[k])
-    maximum = pool_type == "max"
+    maximum = kind == "max"
     reducer = max_reducer if maximum else te.sum
     neutral = lowest(data.dtype) if maximum else tir.const(0, data.dtype)
 
@@ -299,16 +299,16 @@ class _Window:
 
 def adaptive_pool1d(data: Tensor, output_size: Any, pool_type: str, layout: str = "NCW") -> Tensor:
     """Pooling of one dimension to a given size."""
-    return adaptive_pool_nd(data, output_size, pool_type, layout)
+    return adaptive_pool_nd(data, output_size, layout, pool_type)
 
 
 def adaptive_pool(data: Tensor, output_size: Any, pool_type: str, layout: str = "NCHW") -> Tensor:
     """Pooling of two dimensions to a given size."""
-    return adaptive_pool_nd(data, output_size, pool_type, layout)
+    return adaptive_pool_nd(data, output_size, layout, pool_type)
 
 
 def adaptive_pool3d(
     data: Tensor, output_size: Any, pool_type: str, layout: str = "NCDHW"
 ) -> Tensor:
     """Pooling of three dimensions to a given size."""
-    return adaptive_pool_nd(data, output_size, pool_type, layout)
+    return adaptive_pool_nd(data, output_size, layout, pool_type)

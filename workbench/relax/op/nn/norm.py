@@ -54,13 +54,13 @@ def _legalize_batch_norm(builder: Any, call: Call) -> Expr:
     attrs = call.attrs
     if attrs.training:
         return builder.call_te(
-            topi_function("nn.batch_norm_training"), *call.args, axis=attrs.axis,
-            epsilon=attrs.epsilon, center=attrs.center, scale=attrs.scale,
-            momentum=attrs.momentum, primfunc_name_hint="batch_norm",
+            topi_function("nn.batch_norm"), *call.args, axis=attrs.axis, epsilon=attrs.epsilon,
+            center=attrs.center, scale=attrs.scale, training=True, momentum=attrs.momentum,
+            primfunc_name_hint="batch_norm",
         )  # fmt: skip
     out = builder.emit_te(
-        topi_function("nn.batch_norm"), data, gamma, beta, mean, var, axis=attrs.axis,
-        epsilon=attrs.epsilon, center=attrs.center, scale=attrs.scale,
+        topi_function("nn.batch_norm_inference"), data, gamma if attrs.scale else None,
+        beta if attrs.center else None, mean, var, axis=attrs.axis, epsilon=attrs.epsilon,
         primfunc_name_hint="batch_norm",
     )  # fmt: skip
     return Tuple([out, mean, var])
@@ -217,7 +217,7 @@ def _pad_type(call: Call, types: list[Any]) -> Type:
 
 
 @relax_op("nn.pad", infer=_pad_type,
-          legalize=te_call("nn.pad", "pad_width", "pad_value", "pad_mode"),
+          legalize=te_call("nn.pad_nd", "pad_width", "pad_value", "pad_mode"),
           pattern=OpPatternKind.INJECTIVE)  # fmt: skip
 def pad(
     data: Expr,

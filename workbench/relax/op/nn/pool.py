@@ -118,7 +118,7 @@ def _declare_adaptive(spatial: int) -> Any:
         f"nn.adaptive_avg_pool{spatial}d",
         infer=_adaptive_type,
         pattern=_FUSABLE,
-        legalize=te_call("nn.adaptive_pool", "output_size", "layout", kind="avg"),
+        legalize=te_call("nn.adaptive_pool_nd", "output_size", "layout", kind="avg"),
     )
     def build(
         data: Expr,
