@@ -8,3 +8,17 @@ from workbench.arith.analyzer import Analyzer, CompareResult, ProofStrength
 from workbench.arith.const_int_bound import ConstIntBound
 from workbench.arith.int_set import IntervalSet, IntSet, PresburgerSet
 from workbench.arith.modular_set import ModularSet
+from workbench.arith.iter_map import (
+    IterMapExpr,
+    IterMapLevel,
+    IterMapResult,
+    IterMark,
+    IterSplitExpr,
+    IterSumExpr,
+    detect_iter_map,
+    inverse_affine_iter_map,
+    iter_map_simplify,
+    normalize_iter_map_to_expr,
+    normalize_to_iter_sum,
+    subspace_divide,
+)
