@@ -119,7 +119,7 @@ class Opened:
             f"jupyterapp.commands.execute('apputils:change-theme', {{theme: '{name}'}})"
         )
         light = "false" if "Dark" in name else "true"
-        self.page.wait_for_selector(f"body[data-jp-theme-light={light}]")
+        self.page.wait_for_selector(f"body[data-jp-theme-light={light}]", state="attached")
         self.page.wait_for_timeout(400)
 
     def cells(self):

@@ -30,7 +30,7 @@ from workbench.relax.expr import (
 from .graph import Edge, Graph, Group, Node, NodeKind
 from .layout import layout
 from .part import Empty, GraphPart, Part
-from .type_text import expr_text, type_text
+from .type_text import expr_text, safe_text, type_text
 
 #: Groups are folded at first where the open graph would have more nodes than this.
 FOLD_ABOVE = 40
@@ -155,8 +155,10 @@ class _Builder:
             return self.inline(call, callee, wanted, prefix, group)
         name = self.name(wanted, prefix)
         label, kind, args = call_label(call)
-        detail = [("variable", wanted), *call_details(call, args)]
         sub = type_text(call.ty)
+        detail = [("variable", wanted), *call_details(call, args)]
+        if "…" in sub:
+            detail.append(("type", " ".join(safe_text(call.ty).split())))
         for arg in args:
             for src, what in self.sources(arg, prefix, group):
                 self.edge(src, name, what)

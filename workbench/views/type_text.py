@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from workbench.core.text import generic_repr, to_text
@@ -10,6 +11,10 @@ from workbench.ir.type import PrimType, TupleType
 from workbench.relax.type import ShapeType, TensorType
 from workbench.tirx.buffer import BufferType
 
+#: Longer symbolic dimensions are cut; the details of a node have them whole.
+DIM_WIDTH = 16
+
+_CONSTANT = re.compile(r"T\.u?int\d+\((-?\d+)\)")
 _SHORT = {"float": "f", "bfloat": "bf", "int": "i", "uint": "u"}
 
 
@@ -29,7 +34,7 @@ def expr_text(value: Any, width: int = 24) -> str:
         return str(value.value)
     if isinstance(value, Var):
         return value.name
-    text = " ".join(safe_text(value).split())
+    text = _CONSTANT.sub(r"\1", " ".join(safe_text(value).split())).replace("T.", "")
     return text if len(text) <= width else text[: width - 1] + "…"
 
 
@@ -61,9 +66,10 @@ def type_text(ty: Any) -> str:
         case ShapeType():
             return "shape " + (_shape(ty.values) if ty.values is not None else "?")
         case TupleType():
-            inner = [type_text(one) for one in ty.fields]
-            shown = ", ".join(inner[:3]) + (f", … {len(inner)}" if len(inner) > 3 else "")
-            return f"tuple {shown}" if inner else "unit"
+            if not ty.fields:
+                return "unit"
+            first = type_text(ty.fields[0])
+            return f"tuple of {first}" if len(ty.fields) == 1 else f"{first} +{len(ty.fields) - 1}"
         case PrimType():
             return short_dtype(ty.dtype)
         case _:
@@ -72,5 +78,5 @@ def type_text(ty: Any) -> str:
 
 def _shape(dims: Any) -> str:
     """A shape like Python prints a tuple."""
-    inner = ", ".join(expr_text(dim) for dim in dims)
+    inner = ", ".join(expr_text(dim, DIM_WIDTH) for dim in dims)
     return f"({inner},)" if len(dims) == 1 else f"({inner})"
