@@ -858,11 +858,12 @@ def subspace_divide(
     check_level: Any = IterMapLevel.Surjective,
     simplify_trivial_iterators: bool = True,
     analyzer: Analyzer | None = None,
-) -> list[list[Any]]:
+) -> list[list[IterMark]]:
     """Writes each binding as outer * extent(inner) + inner, where inner speaks of `sub_iters` only.
 
-    Returns `[[outer, inner] for each binding] + [[outer predicate, inner predicate]]`, or an empty
-    list if the bindings cannot be divided.
+    Returns `[[outer, inner] for each binding] + [[outer predicate, inner predicate]]` as marks (a
+    predicate is the extent of its mark, as in TVM), or an empty list if the bindings cannot be
+    divided.
     """
     inputs = _inputs_of(input_iters)
     known = _prepare(inputs, analyzer)
@@ -884,12 +885,12 @@ def subspace_divide(
         if _level(check_level) is not IterMapLevel.NoCheck:
             if detector.check(fused, _level(check_level)):
                 return []
-        result: list[list[Any]] = [
+        result: list[list[IterMark]] = [
             list(_divide(detector, total, inner_ids)) for total in sums
         ]
     except _Failed:
         return []
-    result.append([_conjunction(side) for side in sides])
+    result.append([IterMark(IntImm("int32", 0), _conjunction(side)) for side in sides])
     return result
 
 
@@ -901,8 +902,9 @@ def _conjunction(conditions: Sequence[Any]) -> Any:
 
 def _divide(
     detector: _Detector, total: IterSumExpr, inner_ids: set[int]
-) -> tuple[IterSumExpr, IterSumExpr]:
-    """(outer, inner) of one binding; the inner splits are the least significant ones."""
+) -> tuple[IterMark, IterMark]:
+    """(outer, inner) of one binding; the inner splits are the least significant ones, and the offset
+    goes with them."""
     math = detector.math
     zero = math.zero(total.base.ty)
     order = detector.sorted(total.args) if total.args else []
@@ -927,16 +929,16 @@ def _divide(
         if scale is None:
             raise _Failed("the outer factor is no multiple of the inner extent")
         scaled.append(split.replace(scale=scale))
-    if not inner or outer:
-        first, second = IterSumExpr(tuple(scaled), total.base), IterSumExpr(tuple(inner), zero)
-    else:
-        first, second = IterSumExpr((), zero), IterSumExpr(tuple(inner), total.base)
-    if outer and inner and not is_zero(total.base):
-        whole = math.divide(total.base, extent)
-        if whole is None:
-            raise _Failed("the offset is no multiple of the inner extent")
-        first = IterSumExpr(first.args, whole)
-    return detector.fuse(first, "outer"), detector.fuse(second, "inner")
+    first = detector.fuse(IterSumExpr(tuple(scaled), zero), "outer")
+    second = detector.fuse(IterSumExpr(tuple(inner), total.base), "inner")
+    return _as_mark(first, math), _as_mark(second, math)
+
+
+def _as_mark(total: IterSumExpr, math: _Arithmetic) -> IterMark:
+    """A fused sum with its extent."""
+    if not total.args:
+        return IterMark(total, math.one(total.base.ty))
+    return IterMark(total, total.args[0].extent)
 
 
 def _variables_of(mark: IterMark) -> list[Var]:
