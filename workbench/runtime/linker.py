@@ -34,6 +34,21 @@ def link_shared(output: str | Path, objects: Sequence[bytes | str | Path]) -> Pa
     Tries `ld`, then the C compilers, then the LLD inside the `ziglang` package.
     Raises `LinkError` with each tool's message if none succeeds.
     """
+    return _link(output, objects, "-shared")
+
+
+def link_relocatable(output: str | Path, objects: Sequence[bytes | str | Path]) -> Path:
+    """Joins objects into one object file; a single one is written as it is.
+
+    Raises `LinkError` like `link_shared`.
+    """
+    if len(objects) == 1 and isinstance(objects[0], bytes):
+        Path(output).write_bytes(objects[0])
+        return Path(output)
+    return _link(output, objects, "-r")
+
+
+def _link(output: str | Path, objects: Sequence[bytes | str | Path], mode: str) -> Path:
     output = Path(output)
     output.parent.mkdir(parents=True, exist_ok=True)
     failures: list[str] = []
@@ -49,7 +64,7 @@ def link_shared(output: str | Path, objects: Sequence[bytes | str | Path]) -> Pa
         made = Path(folder) / "out.so"
         for command in _linkers():
             done = subprocess.run(
-                [*command, "-shared", "-o", str(made), *paths],
+                [*command, mode, "-o", str(made), *paths],
                 capture_output=True,
                 text=True,
                 check=False,

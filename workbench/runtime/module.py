@@ -100,6 +100,19 @@ class Module:
         name = self.names[0] if len(self.names) == 1 else self.entry_name
         return self.get_function(name, query_imports=True)(*args)
 
+    def embedded(self, name: str) -> memoryview:
+        """Bytes that were put into the library under a name; the view keeps the library alive.
+
+        Raises `FunctionNotFoundError` if it carries none of that name.
+        """
+        import ctypes
+
+        finder = self.get_function(name)
+        address, size = int(finder(0)), int(finder(1))
+        buffer = (ctypes.c_char * size).from_address(address)
+        buffer._owner = self  # type: ignore[attr-defined]
+        return memoryview(buffer).cast("B").toreadonly()
+
     def inspect_source(self, fmt: str = "") -> str:
         """The text of a format ("ll", "asm" …); the first one if none is named.
 
@@ -146,13 +159,7 @@ class Module:
             raise ModuleError(f"a module of kind {self.kind!r} has no object code to export")
         path = Path(file_name)
         if path.suffix == ".o":
-            if len(parts) != 1:
-                raise ModuleError(
-                    f"{path.name}: {len(parts)} object files do not fit into one",
-                    hint="export a .so",
-                )
-            path.write_bytes(parts[0])
-            return path
+            return linker.link_relocatable(path, parts)
         if fcompile is not None:
             return _link_with(fcompile, path, parts, addons or (), workspace_dir, options)
         return linker.link_shared(path, [*parts, *(addons or ())])

@@ -170,8 +170,8 @@ def as_module(kernels: list[Kernel], target: Target) -> Module:
         return found
 
     objects = [k.compiled.obj for k in kernels]
-    if any(k.ir.parallel for k in kernels):
-        objects.append(jit.exported_pool_object(machine_of(target)))
+    parallel = any(k.ir.parallel for k in kernels)
+    objects += jit.exported_support(machine_of(target), parallel)
     return Module(
         kind=target.kind.name,
         lookup=lookup,

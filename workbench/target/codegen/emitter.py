@@ -83,7 +83,6 @@ class ModuleEmitter:
         self.globals: list[str] = []
         self.functions: list[str] = []
         self.uses_pool = False
-        self.has_argument_errors = False
         self.callees: dict[str, Any] = {}
         self._program = program
         self._declared: dict[str, str] = {}
@@ -92,6 +91,7 @@ class ModuleEmitter:
         self._metadata: list[str] = []
         self._locations: dict[tuple[str, int], str] = {}
         self._roots = 0
+        self._tables = 0
         if self.debug:
             self.metadata(
                 'distinct !DICompileUnit(language: DW_LANG_C, file: !1, producer: "workbench", '
@@ -143,6 +143,13 @@ class ModuleEmitter:
             self.globals.append(f"{found} = private unnamed_addr constant [{length} x i8] {body}")
             self._strings[text] = found
         return found
+
+    def table(self, initialiser: str) -> str:
+        """A pointer to constant data, given as type and value."""
+        self._tables += 1
+        name = f"@.table{self._tables}"
+        self.globals.append(f"{name} = private unnamed_addr constant {initialiser}")
+        return name
 
     def math(self, name: str, lanes: int) -> str:
         """A function of the library of elementary functions."""
@@ -309,10 +316,6 @@ class FunctionEmitter:
         """Frees heap buffers and returns a status."""
         self.free_down_to(0, keep=True)
         self.emit(f"ret i32 {code}")
-        self._terminated = True
-
-    def end_block(self) -> None:
-        """Says that the instruction just added has ended the block."""
         self._terminated = True
 
     def alloca(self, kind: str, hint: str, align: int = 8, bytes_: int = 0) -> str:

@@ -16,7 +16,7 @@ from functools import lru_cache
 from typing import Any
 
 from workbench.runtime import threads
-from workbench.target.codegen import threadpool
+from workbench.target.codegen import arguments, threadpool
 from workbench.target.codegen.compile import compile_ir
 from workbench.target.codegen.machine import (
     CodegenError,
@@ -127,14 +127,26 @@ def pool() -> _Pool:
     return _Pool()
 
 
+@lru_cache(maxsize=1)
+def support() -> Linked:
+    """The functions that check arguments, linked on first use."""
+    text = arguments.support_ir(host_machine(), exported=False)
+    names = [arguments.BAD_ARGUMENT, arguments.CHECK]
+    return link_object(compile_ir(text, host_machine(), 1).obj, names)
+
+
 def link_kernels(obj: bytes, symbols: Sequence[str], *, parallel: bool) -> Linked:
     """Links kernels; `parallel` says whether they launch parallel loops."""
-    imports = {threadpool.LAUNCH: pool().launch} if parallel else None
+    imports = dict(support().addresses)
+    if parallel:
+        imports[threadpool.LAUNCH] = pool().launch
     return link_object(obj, symbols, imports)
 
 
 @lru_cache(maxsize=8)
-def exported_pool_object(machine: Machine) -> bytes:
-    """The object file of the pool that goes into exported libraries."""
-    text = threadpool.threadpool_ir(machine, exported=True)
-    return compile_ir(text, machine, 2).obj
+def exported_support(machine: Machine, parallel: bool) -> list[bytes]:
+    """The object files that every exported library carries: the check of arguments, and the pool if needed."""
+    texts = [arguments.support_ir(machine, exported=True)]
+    if parallel:
+        texts.append(threadpool.threadpool_ir(machine, exported=True))
+    return [compile_ir(text, machine, 1).obj for text in texts]

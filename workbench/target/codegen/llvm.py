@@ -11,7 +11,7 @@ from workbench.core.traverse import iter_nodes
 from workbench.ir.expr import Var
 from workbench.target.codegen import intrinsics, scalar_ops
 from workbench.target.codegen.emitter import FunctionEmitter, ModuleEmitter, Pointer, Scalar
-from workbench.target.codegen.llvm_types import item_bytes, memory
+from workbench.target.codegen.llvm_types import buffer_type, item_bytes, memory
 from workbench.target.codegen.machine import CodegenError, machine_of
 from workbench.target.codegen.packed_api import emit_packed_entry
 from workbench.target.codegen.signature import Signature, signature_of
@@ -100,7 +100,7 @@ def _emit(
     for position, var in enumerate((*signature.params, *signature.implicit)):
         text = f"%arg${position}"
         if is_buffer_var(var):
-            align = item_bytes(var.ty.dtype)
+            align = item_bytes(buffer_type(var).dtype)
             flags = "noalias " if noalias else ""
             params.append(f"ptr {flags}align {align} {text}")
             root = module.new_root() if noalias else shared

@@ -10,8 +10,10 @@ from __future__ import annotations
 import math
 import struct
 
+from workbench.ir.expr import Var
 from workbench.runtime.dtype import DataType, DataTypeCode
 from workbench.target.codegen.machine import CodegenError
+from workbench.tirx.buffer import BufferType
 
 #: Types whose register form is float.
 NARROW = ("bfloat16", "float8_e4m3fn", "float8_e5m2")
@@ -131,6 +133,13 @@ def _wrapped(value: int, dtype: DataType) -> int:
     """The signed number LLVM writes for an integer of that width."""
     value &= (1 << dtype.bits) - 1
     return value - (1 << dtype.bits) if value >> (dtype.bits - 1) else value
+
+
+def buffer_type(buffer: Var) -> BufferType:
+    """The type of a buffer variable."""
+    ty = buffer.ty
+    assert isinstance(ty, BufferType), f"{buffer.name} is no buffer"
+    return ty
 
 
 def c_string(text: str) -> tuple[str, int]:

@@ -12,7 +12,7 @@ from workbench.ir.expr import Call, Expr, StringImm, Var
 from workbench.runtime.dtype import DataType
 from workbench.target.codegen import scalar_ops
 from workbench.target.codegen.emitter import FunctionEmitter, Pointer
-from workbench.target.codegen.llvm_types import register
+from workbench.target.codegen.llvm_types import buffer_type, register
 from workbench.target.codegen.machine import CodegenError
 from workbench.tirx.buffer import is_buffer_var
 
@@ -78,7 +78,7 @@ def _any(fn: FunctionEmitter, arg: Expr, value: Evaluate, index: Evaluate) -> tu
 
 def _tensor(fn: FunctionEmitter, buffer: Var, index: Evaluate) -> str:
     """A DLTensor on the stack for a buffer (layout: data, device, ndim, dtype, shape, strides)."""
-    ty = buffer.ty
+    ty = buffer_type(buffer)
     pointer = fn.env.get(id(buffer))
     if not isinstance(pointer, Pointer):
         raise CodegenError(f"{fn.name}: the buffer {buffer.name!r} has no memory here")

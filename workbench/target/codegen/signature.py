@@ -8,6 +8,7 @@ from typing import Any
 from workbench.core.traverse import free_vars
 from workbench.ir.expr import Expr, Var
 from workbench.runtime.dtype import DataType
+from workbench.target.codegen.llvm_types import buffer_type
 from workbench.target.codegen.machine import CodegenError
 from workbench.tirx.buffer import is_buffer_var
 from workbench.tirx.function import PrimFunc
@@ -50,7 +51,7 @@ def signature_of(name: str, func: PrimFunc) -> Signature:
                     nodes=[param],
                 )
             continue
-        ty = param.ty
+        ty = buffer_type(param)
         places: list[Expr] = [*ty.shape, *ty.strides]
         if ty.elem_offset is not None:
             places.append(ty.elem_offset)
@@ -67,7 +68,7 @@ def signature_of(name: str, func: PrimFunc) -> Signature:
 def describe(param: Var) -> str:
     """A parameter's type as it is named in messages: float32[128, n], int32, handle."""
     if is_buffer_var(param):
-        return f"{param.ty.dtype}[{', '.join(extent_text(e) for e in param.ty.shape)}]"
+        return f"{buffer_type(param).dtype}[{', '.join(extent_text(e) for e in buffer_type(param).shape)}]"
     return str(param.dtype)
 
 

@@ -18,7 +18,7 @@ from workbench.runtime.dtype import DataType
 from workbench.target.codegen import scalar_ops, threadpool
 from workbench.target.codegen.emitter import FunctionEmitter, Loop, Pointer, Scalar, symbol
 from workbench.target.codegen.expressions import index, pointer_of, store, value
-from workbench.target.codegen.llvm_types import item_bytes, memory, register
+from workbench.target.codegen.llvm_types import buffer_type, item_bytes, memory, register
 from workbench.target.codegen.machine import CodegenError
 from workbench.tirx.buffer import BufferType, is_buffer_var
 from workbench.tirx.expr import BufferLoad
@@ -251,8 +251,8 @@ def _memory_of(fn: FunctionEmitter, data: Expr, buffer: Var) -> Pointer:
     text = value(fn, data)
     if base is not None:
         parent = pointer_of(fn, base)
-        return Pointer(text, parent.root, parent.noalias, item_bytes(buffer.ty.dtype))
-    return Pointer(text, 0, False, item_bytes(buffer.ty.dtype))
+        return Pointer(text, parent.root, parent.noalias, item_bytes(buffer_type(buffer).dtype))
+    return Pointer(text, 0, False, item_bytes(buffer_type(buffer).dtype))
 
 
 def _base_buffer(data: Expr) -> Var | None:
@@ -411,7 +411,7 @@ def _used_variables(stmt: For) -> list[Var]:
     used = list(free_vars(stmt.body))
     for var in list(used):
         if is_buffer_var(var):
-            for extent in (*var.ty.shape, *var.ty.strides):
+            for extent in (*buffer_type(var).shape, *buffer_type(var).strides):
                 used += [v for v in free_vars(extent) if v not in used]
     return [v for v in used if v is not stmt.loop_var]
 
