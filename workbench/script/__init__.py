@@ -14,6 +14,7 @@ from typing import Any
 from workbench.core.text import set_script_printer
 from workbench.script.error import ScriptError
 from workbench.script.printer import print_with_ranges, script, underline
+from workbench.script.reader import from_source, parse
 from workbench.script.tokens import tokenize
 
 set_script_printer(script, underline)
@@ -28,4 +29,12 @@ def __getattr__(name: str) -> Any:
     raise AttributeError(f"module 'workbench.script' has no attribute {name!r}")
 
 
-__all__ = ["ScriptError", "print_with_ranges", "script", "tokenize", "underline"]
+__all__ = [
+    "ScriptError",
+    "from_source",
+    "parse",
+    "print_with_ranges",
+    "script",
+    "tokenize",
+    "underline",
+]

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
-import json
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -20,7 +19,7 @@ from typing import Any
 from workbench.core.dispatch import Dispatch
 from workbench.core.leaves import find_leaf
 from workbench.core.names import identifier
-from workbench.core.node import Node
+from workbench.core.node import FrozenMap, Node
 from workbench.core.registry import Registry
 from workbench.core.text import generic_repr
 from workbench.core.traverse import free_vars
@@ -35,9 +34,59 @@ declarations = Dispatch("script declaration")
 
 #: Names that variables must not take.
 RESERVED = frozenset(
-    "T R I cls metadata range self None True False and as assert async await break class continue "
-    "def del elif else except finally for from global if import in is lambda nonlocal not or pass "
-    "raise return try while with yield workbench tvm int float bool str list tuple dict".split()
+    [
+        "T",
+        "R",
+        "I",
+        "cls",
+        "metadata",
+        "range",
+        "self",
+        "None",
+        "True",
+        "False",
+        "and",
+        "as",
+        "assert",
+        "async",
+        "await",
+        "break",
+        "class",
+        "continue",
+        "def",
+        "del",
+        "elif",
+        "else",
+        "except",
+        "finally",
+        "for",
+        "from",
+        "global",
+        "if",
+        "import",
+        "in",
+        "is",
+        "lambda",
+        "nonlocal",
+        "not",
+        "or",
+        "pass",
+        "raise",
+        "return",
+        "try",
+        "while",
+        "with",
+        "yield",
+        "workbench",
+        "tvm",
+        "int",
+        "float",
+        "bool",
+        "str",
+        "list",
+        "tuple",
+        "dict",
+    ]
 )
 
 
@@ -286,9 +335,10 @@ def _footer(printer: Printer) -> list[str]:
         return ["", "# Metadata omitted. Use show_meta=True in script() to show it."]
     from workbench.core.serial import to_json
 
-    content = {k: [json.loads(to_json(v)) for v in vs] for k, vs in printer.metadata.items()}
-    body = json.dumps(content, indent=1).replace("\\", "\\\\")
-    return ["", f'metadata = {printer.options.package}.ir.load_metadata("""', body, '""")']
+    content = FrozenMap({k: tuple(vs) for k, vs in printer.metadata.items()})
+    package = printer.options.package
+    escaped = to_json(content).replace("\\", "\\\\")
+    return ["", f'metadata = {package}.ir.load_json("""{escaped}""")']
 
 
 def _print(value: Any, options: Options) -> tuple[str, dict[int, list[Range]]]:
@@ -335,8 +385,21 @@ def print_with_ranges(value: Any, **options: Any) -> tuple[str, dict[int, list[R
 
 #: Options of TVM's `script()` that change nothing here.
 _IGNORED = frozenset(
-    "ir_prefix tir_prefix relax_prefix module_alias buffer_dtype int_dtype float_dtype verbose_expr "
-    "print_line_numbers show_object_address extra_config path_to_underline path_to_annotate".split()
+    [
+        "ir_prefix",
+        "tir_prefix",
+        "relax_prefix",
+        "module_alias",
+        "buffer_dtype",
+        "int_dtype",
+        "float_dtype",
+        "verbose_expr",
+        "print_line_numbers",
+        "show_object_address",
+        "extra_config",
+        "path_to_underline",
+        "path_to_annotate",
+    ]
 )
 
 
@@ -363,7 +426,7 @@ def script(value: Any, **options: Any) -> str:
         return print_with_ranges(value, **options)[0]
     except (MemoryError, KeyboardInterrupt):
         raise
-    except Exception as error:  # noqa: BLE001  (a printer must not hide the program it shows)
+    except Exception as error:
         return f"{generic_repr(value)}  # not printable as script: {error}"
 
 

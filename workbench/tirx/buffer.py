@@ -172,7 +172,7 @@ def _vector_index(buffer: Var, begin: Any, dtype: str | None) -> list[Expr]:
     items = list(begin) if isinstance(begin, (tuple, list)) else [begin]
     items = [as_expr(i) for i in items]
     lanes = DataType(dtype).lanes if dtype else 1
-    if lanes > 1:
+    if lanes > 1 and items[-1].dtype.lanes == 1:
         items[-1] = Ramp(items[-1], IntImm(items[-1].dtype, 1), lanes)
     return items
 

@@ -138,7 +138,9 @@ def _range(node: Range, p: Printer) -> Doc:
     p.used_prefixes.add("I")
     low, extent = p.doc(node.min), p.doc(node.extent)
     if isinstance(node.min, IntImm) and isinstance(node.extent, IntImm):
-        return call("I.Range", low, p.doc(IntImm(node.min.dtype, node.min.value + node.extent.value)))
+        return call(
+            "I.Range", low, p.doc(IntImm(node.min.dtype, node.min.value + node.extent.value))
+        )
     return call("I.Range.from_min_extent", low, extent)
 
 

@@ -5,11 +5,21 @@ from __future__ import annotations
 #: The data type of the result is the first argument in the text.
 DTYPE_FIRST = frozenset(
     "tirx." + name
-    for name in (
-        "call_extern call_pure_extern call_llvm_intrin call_llvm_pure_intrin reinterpret "
-        "get_active_lane_mask vectorhigh vectorlow vectorcombine dp4a type_annotation mma_store "
-        "mma_fill"
-    ).split()
+    for name in [
+        "call_extern",
+        "call_pure_extern",
+        "call_llvm_intrin",
+        "call_llvm_pure_intrin",
+        "reinterpret",
+        "get_active_lane_mask",
+        "vectorhigh",
+        "vectorlow",
+        "vectorcombine",
+        "dp4a",
+        "type_annotation",
+        "mma_store",
+        "mma_fill",
+    ]
 )
 
 #: The data type of the result is the last argument in the text.

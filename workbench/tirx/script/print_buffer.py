@@ -25,9 +25,7 @@ def index_dtype(ty: BufferType) -> str:
 def implicit_offset(ty: BufferType, p: Printer) -> bool:
     """Whether the buffer brings its own variable for its offset."""
     offset = ty.elem_offset
-    return (
-        isinstance(offset, Var) and not p.knows(offset) and str(offset.dtype) == index_dtype(ty)
-    )
+    return isinstance(offset, Var) and not p.knows(offset) and str(offset.dtype) == index_dtype(ty)
 
 
 def own_stride(stride: Expr, p: Printer) -> bool:
@@ -62,7 +60,8 @@ def buffer_form(
         if implicit_offset(ty, p):
             factor = literal(ty.offset_factor)
         else:
-            offset = p.attribute(ty.elem_offset)
+            zero = isinstance(ty.elem_offset, IntImm) and ty.elem_offset.value == 0
+            offset = p.attribute(ty.elem_offset) if zero else p.doc(ty.elem_offset)
     elif factor is not None:
         offset = literal(0)  # a factor alone would make a variable
     align = None if ty.data_alignment == DEFAULT_ALIGNMENT else literal(ty.data_alignment)

@@ -30,6 +30,7 @@ from workbench.script.doc import (
 from workbench.script.printer import Printer, declarations, prints
 from workbench.target import Target
 from workbench.tirx import expr as E
+from workbench.tirx import op
 from workbench.tirx.buffer import BufferType
 from workbench.tirx.function import IndexMap
 from workbench.tirx.script.intrinsics import DTYPE_FIRST, DTYPE_LAST, WRITTEN_AS
@@ -235,7 +236,9 @@ def _load(node: E.BufferLoad, p: Printer) -> Doc:
 @prints(E.ProducerLoad)
 def _producer_load(node: E.ProducerLoad, p: Printer) -> Doc:
     producer = node.producer
-    name = getattr(producer, "name", None) or getattr(getattr(producer, "op", None), "name", "tensor")
+    name = getattr(producer, "name", None) or getattr(
+        getattr(producer, "op", None), "name", "tensor"
+    )
     return subscript(text(str(name)), [p.doc(i) for i in node.indices])
 
 
@@ -280,8 +283,10 @@ def _intrinsic(node: Call, p: Printer) -> Doc:
 
 def _derived(node: Call) -> bool:
     """Whether the builder of the intrinsic, which reading calls, makes this very call."""
-    build = node.op.attr("builder")
-    if build is None:
+    name = node.op.name
+    written = WRITTEN_AS.get(name, name.partition(".")[2])
+    build = node.op.attr("builder") or getattr(op, written, None)
+    if not callable(build):
         return False
     try:
         found = build(*node.args)
@@ -388,7 +393,18 @@ def _index_map(node: IndexMap, p: Printer) -> Doc:
 
 @prints(Target)
 def _target(node: Target, p: Printer) -> Doc:
-    return call(_t("target", p), p.mapping(node.export()))
+    return call(_t("target", p), p.mapping(target_config(node)))
+
+
+def target_config(node: Target) -> dict[str, Any]:
+    """The target as a mapping, without the options that have their default value."""
+    config = dict(node.export())
+    for name, option in node.kind.options.items():
+        if name in config and config[name] == option.default:
+            del config[name]
+    if node.host is not None:
+        config["host"] = target_config(node.host)
+    return config
 
 
 def extent_of(node: Expr, p: Printer) -> Doc:

@@ -8,7 +8,19 @@ from workbench.core.structural import structural_equal
 from workbench.core.traverse import free_vars, iter_nodes
 from workbench.ir.expr import Call, Expr, IntImm, Var
 from workbench.ir.script.printers import attributes, function_name
-from workbench.script.doc import ADD, ATOM, LOWEST, Doc, binary, call, join, literal, mapping, seq, text
+from workbench.script.doc import (
+    ADD,
+    ATOM,
+    LOWEST,
+    Doc,
+    binary,
+    call,
+    join,
+    literal,
+    mapping,
+    seq,
+    text,
+)
 from workbench.script.printer import STATEMENTS, Printer, prints
 from workbench.tirx import stmt as S
 from workbench.tirx.buffer import BufferType
@@ -84,9 +96,7 @@ def _alloc(node: S.AllocBuffer, p: Printer, after: Any) -> bool:
         p.page.close(node)
         return value is not None
     word = {"local": "alloc_local", "shared": "alloc_shared"}.get(ty.storage_scope, "alloc_buffer")
-    form = buffer_form(
-        word, ty, p, annotations=node.annotations, scope=word == "alloc_buffer"
-    )
+    form = buffer_form(word, ty, p, annotations=node.annotations, scope=word == "alloc_buffer")
     p.line(text(define_buffer(node.buffer, p), node.buffer), " = ", form)
     p.page.close(node)
     return False
@@ -325,7 +335,8 @@ def _attr_header(node: S.AttrStmt, p: Printer) -> tuple[Doc, Any, Any]:
     is_thread = (
         isinstance(owner, IterVar)
         and owner.iter_type == IterVar.ThreadIndex
-        and node.attr_key == ("virtual_thread" if owner.thread_tag == "vthread" else "thread_extent")
+        and node.attr_key
+        == ("virtual_thread" if owner.thread_tag == "vthread" else "thread_extent")
         and owner.dom is not None
         and isinstance(owner.dom.min, IntImm)
         and owner.dom.min.value == 0

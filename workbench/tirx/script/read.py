@@ -1,0 +1,696 @@
+"""Reads the definition of a function under `@T.prim_func`: one function per kind of statement."""
+
+from __future__ import annotations
+
+import ast
+import builtins
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from workbench.ir.expr import Expr, GlobalVar, IntImm, Op, Var, is_prim_expr
+from workbench.ir.type import TupleType
+from workbench.script.error import ScriptError
+from workbench.script.reader import Reader
+from workbench.tirx import expr as nodes
+from workbench.tirx import op
+from workbench.tirx import stmt as S
+from workbench.tirx.expr import IterVar
+from workbench.tirx.function import PrimFunc
+from workbench.tirx.script import build
+from workbench.tirx.script.root import needs_root
+from workbench.tirx.script.state import FunctionState, _current, sequence
+from workbench.tirx.script.values import (
+    DtypeWord,
+    Frame,
+    FreeBuffer,
+    LetWord,
+    LoopFrame,
+    MetaVar,
+    NewVar,
+    Pending,
+    Scalar,
+    type_of,
+    value_of,
+)
+
+# Operators
+
+
+class TirDialect:
+    """Python's operators on expressions of the loop IR.
+
+    An operator on operands of one data type gives the node it stands for; constants are folded and
+    types matched by `tirx.op`.
+    """
+
+    nodes: dict[str, tuple[type, str]] = {
+        "add": (nodes.Add, "add"),
+        "sub": (nodes.Sub, "subtract"),
+        "mul": (nodes.Mul, "multiply"),
+        "truediv": (nodes.Div, "divide"),
+        "floordiv": (nodes.FloorDiv, "floordiv"),
+        "mod": (nodes.FloorMod, "floormod"),
+        "eq": (nodes.EQ, "equal"),
+        "ne": (nodes.NE, "not_equal"),
+        "lt": (nodes.LT, "less"),
+        "le": (nodes.LE, "less_equal"),
+        "gt": (nodes.GT, "greater"),
+        "ge": (nodes.GE, "greater_equal"),
+        "and": (nodes.And, "logical_and"),
+        "or": (nodes.Or, "logical_or"),
+    }
+    others = {
+        "pow": "power",
+        "lshift": "shift_left",
+        "rshift": "shift_right",
+        "and_": "bitwise_and",
+        "or_": "bitwise_or",
+        "xor": "bitwise_xor",
+    }
+
+    def binary(self, name: str, a: Any, b: Any) -> Any:
+        """A node, or what `tirx.op` makes of the operands."""
+        if not (_is_value(a) and _is_value(b)):
+            if name in ("eq", "ne"):
+                return (a is b or a == b) == (name == "eq")
+            import operator
+
+            return getattr(operator, name)(a, b)
+        x, y = build._plain(a, b), build._plain(b, a)
+        if name not in self.nodes:
+            return getattr(op, self.others[name])(x, y)
+        cls, function = self.nodes[name]
+        constant = (IntImm, nodes.FloatImm)
+        simple = x.dtype == y.dtype and not (isinstance(x, constant) or isinstance(y, constant))
+        compares = issubclass(cls, nodes.CmpOp) and x.dtype == y.dtype
+        both = isinstance(x, constant) and isinstance(y, constant)
+        division = cls is nodes.Div and not x.dtype.is_float
+        if (simple or (compares and not both)) and not division:
+            return cls(x, y)
+        return getattr(op, function)(x, y)
+
+    def unary(self, name: str, a: Any) -> Any:
+        """A node, or what `tirx.op` makes of the operand."""
+        x = value_of(a)
+        if name == "not_":
+            return nodes.Not(x)
+        if name == "neg":
+            return op.negative(x)
+        return x if name == "pos" else op.bitwise_not(x)
+
+    def choose(self, condition: Any, then: Any, otherwise: Any) -> Any:
+        """`a if c else b` evaluates only the chosen side."""
+        return op.if_then_else(
+            value_of(condition), build._plain(then, otherwise), build._plain(otherwise, then)
+        )
+
+    def subscript(self, value: Any, index: Any) -> Any:
+        """A load, a region, or Python's subscript."""
+        if build.is_buffer(value):
+            items = index if isinstance(index, tuple) else (index,)
+            if any(isinstance(i, slice) for i in items) or len(items) == value.ty.ndim:
+                plain = tuple(i if isinstance(i, slice) else value_of(i) for i in items)
+                return value[_bounds(plain)]
+            raise TypeError(
+                f"buffer {value.name} has {value.ty.ndim} dimensions, got {len(items)} indices"
+            )
+        if isinstance(value, Expr):
+            raise TypeError(f"{value} is no buffer and cannot be indexed")
+        if isinstance(index, IntImm):
+            index = index.value
+        return value[index]
+
+    def call(self, function: Any, args: list[Any], kwargs: dict[str, Any]) -> Any:
+        """A call of a builder; `range` is a loop, a global function a call."""
+        if function is builtins.range:
+            return _python_range(args, kwargs)
+        if isinstance(function, GlobalVar):
+            return build.call_global(function, args)
+        if isinstance(function, Macro):
+            return function.inline(args, kwargs)
+        return function(*map(_argument, args), **{k: _argument(v) for k, v in kwargs.items()})
+
+    def attribute(self, value: Any, name: str) -> Any:
+        """Python's attribute; a buffer has `view`."""
+        if name == "view" and build.is_buffer(value):
+            return lambda *shape: build.view_of(value, shape)
+        return getattr(value, name)
+
+
+def _bounds(items: tuple[Any, ...]) -> tuple[Any, ...]:
+    def one(part: Any) -> Any:
+        return part if part is None or isinstance(part, int) else value_of(part)
+
+    return tuple(
+        slice(one(i.start), one(i.stop), one(i.step)) if isinstance(i, slice) else i for i in items
+    )
+
+
+def _argument(value: Any) -> Any:
+    """A scalar variable is passed as its value; everything else as it is."""
+    return value_of(value) if isinstance(value, Scalar) else value
+
+
+def _is_value(value: Any) -> bool:
+    if isinstance(value, Expr):
+        return is_prim_expr(value)
+    return isinstance(value, (int, float, Scalar, IterVar, S.BufferRegion, NewVar)) or (
+        hasattr(value, "__as_expr__") and not isinstance(value, Pending)
+    )
+
+
+def _python_range(args: list[Any], kwargs: dict[str, Any]) -> LoopFrame:
+    if kwargs or not 1 <= len(args) <= 3:
+        raise TypeError(f"range expects 1 to 3 arguments, got {len(args)}")
+    start, stop = (args[0], None) if len(args) == 1 else (args[0], args[1])
+    return build.serial(start, stop, step=None if len(args) < 3 else value_of(args[2]))
+
+
+# Statements
+
+
+class BodyReader:
+    """Reads statements into the lists of a `FunctionState`."""
+
+    def __init__(self, reader: Reader, here: FunctionState) -> None:
+        self.reader = reader
+        self.here = here
+
+    def body(self, stmts: Sequence[ast.stmt], names: dict[str, Any] | None = None) -> list[S.Stmt]:
+        """The statements of a block, in a scope of their own."""
+        with self.reader.scope(names):
+            return self.inline(stmts)
+
+    def inline(self, stmts: Sequence[ast.stmt]) -> list[S.Stmt]:
+        """The statements, in the scope around them."""
+        out: list[S.Stmt] = []
+        self.here.lists.append(out)
+        try:
+            for position, stmt in enumerate(stmts):
+                frame = self.one(stmt)
+                if frame is not None:  # it holds for all that follows
+                    with self.reader.at(stmt):
+                        frame.enter()
+                        rest = self.inline(stmts[position + 1 :])
+                        finished = frame.leave(rest)
+                        if finished is not None:
+                            out.append(finished)
+                    break
+        finally:
+            self.here.lists.pop()
+        return out
+
+    def one(self, stmt: ast.stmt) -> Frame | None:
+        """Reads one statement; a frame without `with` is returned."""
+        handler = _STATEMENTS.get(type(stmt))
+        if handler is None:
+            raise self.reader.error(
+                stmt, f"{type(stmt).__name__} statements are not part of TVMScript"
+            )
+        with self.reader.at(stmt):
+            return handler(self, stmt)
+
+    def frame(self, frame: Frame, body: Sequence[ast.stmt], alias: ast.expr | None) -> None:
+        """`with frame as alias: body`."""
+        frame.enter()
+        with self.reader.scope():
+            if alias is not None:
+                if frame.alias is None:
+                    raise self.reader.error(alias, "this frame has nothing to be named")
+                self.bind(alias, frame.alias)
+            inner = self.inline(body)
+        finished = frame.leave(inner)
+        if finished is not None:
+            self.here.emit(finished)
+
+    def bind(self, target: ast.expr, value: Any) -> None:
+        """Gives a value a name, or the parts of a value their names."""
+        if isinstance(target, (ast.Tuple, ast.List)):
+            values = list(value) if isinstance(value, (tuple, list)) else [value]
+            if len(values) != len(target.elts):
+                raise self.reader.error(
+                    target, f"expected {len(target.elts)} values, got {len(values)}"
+                )
+            for part, item in zip(target.elts, values, strict=True):
+                self.bind(part, item)
+            return
+        if isinstance(target, ast.Subscript):
+            self.store(target, value)
+            return
+        if not isinstance(target, ast.Name):
+            raise self.reader.error(target, "expected a name or a buffer element on the left")
+        with self.reader.at(target):
+            self.reader.define(target.id, self.named(target.id, value))
+
+    def named(self, name: str, value: Any) -> Any:
+        """What a name stands for after `name = value`."""
+        if isinstance(value, Pending):
+            return value.bind(name)
+        if isinstance(value, MetaVar):
+            return value.value
+        if isinstance(value, list) and len(value) == 1 and isinstance(value[0], Pending):
+            return value[0].bind(name)
+        if isinstance(value, S.BufferRegion):
+            value = value_of(value)
+        scalar = isinstance(value, (int, float, Scalar)) or (
+            is_prim_expr(value) and not value.dtype.is_handle
+        )
+        if not scalar:
+            return value
+        known = self.reader.lookup(name)
+        if isinstance(known, Scalar):
+            self.here.emit(build.store(known.buffer, (0,), value))
+            return known
+        expr = value_of(value)
+        return build.scalar(name, str(expr.dtype), expr)
+
+    def store(self, target: ast.Subscript, value: Any) -> None:
+        """`A[i, j] = value`."""
+        buffer = self.reader.eval(target.value)
+        index = self.reader.eval(target.slice)
+        if not build.is_buffer(buffer):
+            if isinstance(buffer, (dict, list)):
+                buffer[index] = value
+                return
+            raise self.reader.error(target, f"{ast.unparse(target.value)} is not a buffer")
+        items = index if isinstance(index, tuple) else (index,)
+        with self.reader.at(target):
+            place = buffer[
+                _bounds(tuple(i if isinstance(i, slice) else value_of(i) for i in items))
+            ]
+            load = value_of(place)
+            assert isinstance(load, nodes.BufferLoad)
+        self.here.emit(build.store(buffer, load.indices, value))
+
+
+def _assign(self: BodyReader, node: ast.Assign) -> Frame | None:
+    value = self.reader.eval(node.value)
+    if isinstance(value, Frame):
+        if len(node.targets) != 1:
+            raise self.reader.error(node, "expected one name on the left")
+        if value.alias is None:
+            raise self.reader.error(node, "this statement has no value to be named")
+        self.bind(node.targets[0], value.alias)
+        return value
+    for target in node.targets:
+        self.bind(target, value)
+    return None
+
+
+def _annotated(self: BodyReader, node: ast.AnnAssign) -> None:
+    if not isinstance(node.target, ast.Name):
+        raise self.reader.error(node, "an annotation belongs to a name")
+    annotation = self.reader.eval(node.annotation)
+    name = node.target.id
+    value = None if node.value is None else self.reader.eval(node.value)
+    if isinstance(annotation, LetWord):
+        if value is None:
+            raise self.reader.error(node, "T.let needs a value")
+        made: Any = build.bind(value, annotation.ty).bind(name)
+    elif isinstance(annotation, FreeBuffer):
+        raise self.reader.error(
+            node.annotation, "a buffer is made by T.alloc_buffer or T.decl_buffer"
+        )
+    elif isinstance(annotation, (DtypeWord, str)) and not type_of(annotation).dtype.is_handle:  # type: ignore[attr-defined]
+        made = build.scalar(name, annotation, value)
+    else:
+        if value is None:
+            raise self.reader.error(node, f"{name} needs a value")
+        made = build.bind(value, annotation).bind(name)
+    self.reader.define(name, made)
+
+
+def _augmented(self: BodyReader, node: ast.AugAssign) -> None:
+    from workbench.script.reader import _BINARY
+
+    current = self.reader.eval(_loaded(node.target))
+    value = self.reader.binary(_BINARY[type(node.op)], current, self.reader.eval(node.value))
+    self.bind(node.target, value)
+
+
+def _loaded(node: ast.expr) -> ast.expr:
+    if isinstance(node, ast.Name):
+        return ast.copy_location(ast.Name(node.id, ast.Load()), node)
+    if isinstance(node, ast.Subscript):
+        return ast.copy_location(ast.Subscript(node.value, node.slice, ast.Load()), node)
+    return node
+
+
+def _expression(self: BodyReader, node: ast.Expr) -> Frame | None:
+    if isinstance(node.value, ast.Constant) and isinstance(node.value.value, str):
+        return None  # a docstring
+    value = self.reader.eval(node.value)
+    if isinstance(value, Frame):
+        return value
+    if value is None:
+        return None
+    if isinstance(value, S.Stmt):
+        self.here.emit(value)
+    elif isinstance(value, (list, tuple)):
+        for one in value:
+            self.here.emit(one if isinstance(one, S.Stmt) else S.Evaluate(value_of(one)))
+    elif isinstance(value, Pending):
+        raise self.reader.error(node, "the value has to be assigned to a name")
+    else:
+        self.here.emit(S.Evaluate(value_of(value)))
+    return None
+
+
+def _for(self: BodyReader, node: ast.For) -> None:
+    if node.orelse:
+        raise self.reader.error(node.orelse[0], "a loop has no else branch")
+    frame = self.reader.eval(node.iter)
+    if not isinstance(frame, LoopFrame):
+        if isinstance(frame, (list, tuple, builtins.range)):
+            for item in frame:  # a Python loop: repeated while reading
+                with self.reader.scope():
+                    self.reader.assign(node.target, item)
+                    for stmt in self.inline(node.body):
+                        self.here.emit(stmt)
+            return
+        raise self.reader.error(
+            node.iter,
+            f"expected a loop, got {type(frame).__name__}",
+            "range(n), T.grid(n, m), T.serial(n), T.parallel(n), T.vectorized(n), T.unroll(n)",
+        )
+    tuple_target = isinstance(node.target, (ast.Tuple, ast.List))
+    targets = node.target.elts if isinstance(node.target, (ast.Tuple, ast.List)) else [node.target]
+    if len(frame.ranges) == 1 and tuple_target and len(targets) != 1:
+        raise self.reader.error(node.target, f"expected 1 loop variable, got {len(targets)}")
+    if len(targets) != len(frame.ranges):
+        raise self.reader.error(
+            node.target, f"expected {len(frame.ranges)} loop variables, got {len(targets)}"
+        )
+    names: dict[str, Any] = {}
+    variables: list[Var] = []
+    for target, (low, extent) in zip(targets, frame.ranges, strict=True):
+        if not isinstance(target, ast.Name):
+            raise self.reader.error(target, "a loop variable is a name")
+        var = Var(target.id, extent.dtype)
+        self.here.loops[id(var)] = (low, extent)
+        self.here.keep.append(var)
+        variables.append(var)
+        names[target.id] = var
+    out = sequence(self.body(node.body, names))
+    step = None if frame.step is None else build._plain(frame.step, frame.ranges[0][1])
+    for var, (low, extent) in zip(reversed(variables), reversed(frame.ranges), strict=True):
+        binding = _thread_axis(frame.thread, var)
+        out = S.For(var, low, extent, frame.kind, out, binding, dict(frame.annotations or {}), step)
+    self.here.emit(out)
+
+
+def _thread_axis(thread: Any, var: Var) -> Any:
+    if thread is None or isinstance(thread, IterVar):
+        return thread
+    return IterVar(None, Var("", var.ty), IterVar.ThreadIndex, str(thread))
+
+
+def _while(self: BodyReader, node: ast.While) -> None:
+    if node.orelse:
+        raise self.reader.error(node.orelse[0], "a loop has no else branch")
+    condition = value_of(self.reader.eval(node.test))
+    self.here.emit(S.While(condition, sequence(self.body(node.body))))
+
+
+def _if(self: BodyReader, node: ast.If) -> None:
+    condition = self.reader.eval(node.test)
+    if isinstance(condition, (bool, int, str, type(None))):
+        for stmt in self.inline(node.body if condition else node.orelse):  # decided while reading
+            self.here.emit(stmt)
+        return
+    then = sequence(self.body(node.body))
+    otherwise = sequence(self.body(node.orelse)) if node.orelse else None
+    self.here.emit(S.IfThenElse(value_of(condition), then, otherwise))
+
+
+def _with(self: BodyReader, node: ast.With) -> None:
+    def nested(position: int) -> None:
+        item = node.items[position]
+        with self.reader.at(item.context_expr):
+            frame = self.reader.eval(item.context_expr)
+            if isinstance(frame, LoopFrame) or not isinstance(frame, Frame):
+                raise self.reader.error(
+                    item.context_expr,
+                    f"`with` expects a frame, got {type(frame).__name__}",
+                    "T.sblock(...), T.init(), T.attr(...), T.launch_thread(...), T.If(...)",
+                )
+        last = position + 1 == len(node.items)
+        if last:
+            self.frame(frame, node.body, item.optional_vars)
+            return
+        frame.enter()
+        out: list[S.Stmt] = []
+        self.here.lists.append(out)
+        with self.reader.scope():
+            if item.optional_vars is not None:
+                self.bind(item.optional_vars, frame.alias)
+            nested(position + 1)
+        self.here.lists.pop()
+        finished = frame.leave(out)
+        if finished is not None:
+            self.here.emit(finished)
+
+    nested(0)
+
+
+def _assert(self: BodyReader, node: ast.Assert) -> None:
+    condition = self.reader.eval(node.test)
+    if node.msg is None:
+        raise self.reader.error(node, "an assertion needs a message", 'assert x > 0, "message"')
+    message = self.reader.eval(node.msg)
+    kind, parts = message if isinstance(message, tuple) else ("RuntimeError", [message])
+    self.here.emit(build.assertion(condition, kind, parts))
+
+
+def _return(self: BodyReader, node: ast.Return) -> None:
+    if node.value is None:
+        raise self.reader.error(node, "`return` needs a value", "T.thread_return() ends a thread")
+    value = self.reader.eval(node.value)
+    self.here.emit(S.Return(build.value_for(value, self.here.ret_type)))
+
+
+def _function(self: BodyReader, node: ast.FunctionDef) -> None:
+    """A function inside a function: a macro, read where it is called."""
+    for decorator in node.decorator_list:
+        found = self.reader.eval(decorator.func if isinstance(decorator, ast.Call) else decorator)
+        if getattr(found, "__script_macro__", False):
+            break
+    else:
+        raise self.reader.error(node, "a function inside a function has to be a @T.macro")
+    macro = Macro(self.reader.source, node, list(self.reader.scopes))
+    self.reader.define(node.name, macro)
+
+
+_STATEMENTS: dict[type, Callable[[BodyReader, Any], Frame | None]] = {
+    ast.Assign: _assign,
+    ast.AnnAssign: _annotated,
+    ast.AugAssign: _augmented,
+    ast.Expr: _expression,
+    ast.For: _for,
+    ast.While: _while,
+    ast.If: _if,
+    ast.With: _with,
+    ast.Assert: _assert,
+    ast.Return: _return,
+    ast.FunctionDef: _function,
+    ast.Break: lambda self, node: self.here.emit(S.Break()),
+    ast.Continue: lambda self, node: self.here.emit(S.Continue()),
+    ast.Pass: lambda self, node: None,
+}
+
+
+# Macros
+
+
+class Macro:
+    """A function whose statements are read where it is called (`@T.macro`, `@T.inline`)."""
+
+    def __init__(self, source: Any, node: ast.FunctionDef, scopes: list[dict[str, Any]]) -> None:
+        self.source = source
+        self.node = node
+        self.scopes = scopes
+
+    def inline(self, args: list[Any], kwargs: dict[str, Any]) -> Any:
+        """Reads the body into the function being read."""
+        from workbench.tirx.script.state import state
+
+        here = state(f"the macro {self.node.name}")
+        names = _bind_arguments(self.node, args, kwargs)
+        inner = Reader(self.source, list(self.scopes))
+        outer = here.reader
+        here.reader = inner
+        try:
+            with inner.reading(TirDialect()), inner.scope(names):
+                stmts = list(self.node.body)
+                tail = stmts.pop() if stmts and isinstance(stmts[-1], ast.Return) else None
+                for stmt in BodyReader(inner, here).inline(stmts):
+                    here.emit(stmt)
+                if isinstance(tail, ast.Return) and tail.value is not None:
+                    return inner.eval(tail.value)
+        finally:
+            here.reader = outer
+        return None
+
+
+def _bind_arguments(
+    node: ast.FunctionDef, args: list[Any], kwargs: dict[str, Any]
+) -> dict[str, Any]:
+    names = [a.arg for a in (*node.args.posonlyargs, *node.args.args)]
+    if len(args) > len(names):
+        raise TypeError(f"{node.name} takes {len(names)} arguments, got {len(args)}")
+    out = {**dict(zip(names, args, strict=False)), **kwargs}
+    missing = [n for n in names if n not in out]
+    if missing:
+        raise TypeError(f"{node.name}: missing {', '.join(missing)}")
+    return out
+
+
+def read_macro(reader: Reader, node: ast.FunctionDef, hygienic: bool = True) -> Macro:
+    """A function whose statements are put where it is called."""
+    return Macro(reader.source, node, list(reader.scopes))
+
+
+# Functions
+
+
+def _declared_dtypes(reader: Reader, node: ast.FunctionDef) -> dict[str, str]:
+    """The data types that `n = T.int64()` in the body gives to symbols of the signature."""
+    found: dict[str, str] = {}
+    for stmt in node.body:
+        if not isinstance(stmt, ast.Assign) or len(stmt.targets) != 1:
+            continue
+        target, value = stmt.targets[0], stmt.value
+        if isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple):
+            pairs = list(zip(target.elts, value.elts, strict=False))
+        else:
+            pairs = [(target, value)]
+        for name, call in pairs:
+            if isinstance(name, ast.Name) and isinstance(call, ast.Call) and not call.args:
+                word = reader.eval(call.func) if isinstance(call.func, ast.Attribute) else None
+                if isinstance(word, DtypeWord):
+                    found[name.id] = str(word.dtype)
+    return found
+
+
+def _is_buffer_annotation(node: ast.expr | None) -> bool:
+    return (
+        isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Attribute)
+        and (node.func.attr == "Buffer")
+    )
+
+
+def _parameters(reader: Reader, node: ast.FunctionDef, here: FunctionState) -> None:
+    """Makes the parameters: scalars first, for the shapes may speak of them."""
+    args = node.args
+    if args.vararg or args.kwarg or args.kwonlyargs or args.defaults:
+        raise reader.error(node, "parameters are plain names with annotations")
+    listed = [*args.posonlyargs, *args.args]
+    made: dict[str, Var] = {}
+    for arg in listed:
+        if arg.annotation is None:
+            raise reader.error(arg, f"the parameter {arg.arg!r} has no type", f"{arg.arg}: T.int32")
+        if not _is_buffer_annotation(arg.annotation):
+            with reader.at(arg.annotation):
+                value = reader.eval(arg.annotation)
+                if isinstance(value, FreeBuffer):
+                    continue
+                made[arg.arg] = Var(arg.arg, type_of(value))
+            reader.define(arg.arg, made[arg.arg])
+    for arg in listed:
+        if arg.arg in made:
+            continue
+        assert arg.annotation is not None
+        with reader.at(arg.annotation):
+            for word in _symbolic_texts(arg.annotation):
+                here.resolve(word)
+            value = reader.eval(arg.annotation)
+            if not isinstance(value, FreeBuffer):
+                raise TypeError(f"expected T.Buffer(...), got {value!r}")
+            made[arg.arg] = value.spec.make(arg.arg, here.resolve)
+        reader.define(arg.arg, made[arg.arg])
+    here.params = [made[arg.arg] for arg in listed]
+
+
+def _symbolic_texts(annotation: ast.expr) -> list[str]:
+    """The texts in the shape of `T.Buffer(("n", 4), ...)`: they bring symbols."""
+    if not isinstance(annotation, ast.Call):
+        return []
+    places: list[ast.expr] = list(annotation.args[:1])
+    places += [k.value for k in annotation.keywords if k.arg in ("shape", "elem_offset")]
+    return [
+        n.value
+        for place in places
+        for n in ast.walk(place)
+        if isinstance(n, ast.Constant) and isinstance(n.value, str)
+    ]
+
+
+def _return_type(reader: Reader, node: ast.FunctionDef) -> Any:
+    if node.returns is None:
+        return None
+    with reader.at(node.returns):
+        value = reader.eval(node.returns)
+        ty = None if value is None else type_of(value)
+    return None if isinstance(ty, TupleType) and not ty.fields else ty
+
+
+def read_prim_func(
+    reader: Reader,
+    node: ast.FunctionDef,
+    *,
+    private: bool = False,
+    s_tir: bool = False,
+    check_well_formed: bool = True,
+    persistent: bool = False,
+) -> PrimFunc:
+    """Reads a function of the loop IR.
+
+    `@T.prim_func` may have the options `private` (no global symbol), `s_tir` (the function can be
+    scheduled: it has blocks).
+    """
+    if persistent:
+        raise reader.error(node, "persistent kernels of tile programs are not supported")
+    here = FunctionState(reader, node.name, s_tir)
+    token = _current.set(here)
+    try:
+        with reader.reading(TirDialect()), reader.scope():
+            here.dtypes = _declared_dtypes(reader, node)
+            _parameters(reader, node, here)
+            here.ret_type = _return_type(reader, node)
+            if not private:
+                here.attrs["global_symbol"] = node.name
+            if s_tir:
+                here.attrs["s_tir"] = True
+            stmts = BodyReader(reader, here).inline(node.body)
+            body = sequence(stmts)
+    finally:
+        _current.reset(token)
+    if needs_root(body, bool(here.root_allocations)):
+        root = S.SBlock((), (), (), "root", body, None, tuple(here.root_allocations))
+        body = S.SBlockRealize((), IntImm("bool", 1), root)
+    return PrimFunc(here.params, body, here.ret_type, here.attrs)
+
+
+def declare_prim_func(reader: Reader, node: ast.FunctionDef, **options: Any) -> Any:
+    """What callers may know of a function before it is read: its name and the type it returns."""
+    from workbench.ir.type import FuncType
+
+    with reader.reading(TirDialect()):
+        returns = _return_type(reader, node)
+    ret = returns if returns is not None else type_of("void")
+    return GlobalVar(node.name, ty=FuncType((), ret))
+
+
+read_prim_func.declare = declare_prim_func  # type: ignore[attr-defined]
+
+
+def known_operator(name: str) -> Op | None:
+    """The registered operator `tirx.<name>`, or None."""
+    full = f"tirx.{name}"
+    try:
+        return Op.get(full)
+    except ScriptError:
+        return None
+    except KeyError:
+        return None

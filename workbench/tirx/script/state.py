@@ -1,0 +1,147 @@
+"""What is known while a function is being read: statements so far, blocks, loops, symbols."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from typing import Any
+
+from workbench.ir.expr import Expr, IntImm, Var
+from workbench.ir.type import Type
+from workbench.script.error import ScriptError
+from workbench.tirx.expr import IterVar
+from workbench.tirx.stmt import (
+    BufferRegion,
+    Evaluate,
+    MatchBufferRegion,
+    SBlock,
+    SBlockRealize,
+    SeqStmt,
+    Stmt,
+)
+
+
+@dataclass
+class BlockState:
+    """A block being read."""
+
+    name: str
+    realize: bool = True
+    axes: list[IterVar] = field(default_factory=list)
+    values: list[Expr] = field(default_factory=list)
+    predicate: Expr = field(default_factory=lambda: IntImm("bool", 1))
+    reads: list[BufferRegion] | None = None
+    writes: list[BufferRegion] | None = None
+    allocations: list[Var] = field(default_factory=list)
+    matches: list[MatchBufferRegion] = field(default_factory=list)
+    annotations: dict[str, Any] = field(default_factory=dict)
+    init: Stmt | None = None
+
+    def finish(self, body: Stmt) -> Stmt:
+        """The block around `body`; regions that were not written are found."""
+        reads, writes = self.reads, self.writes
+        if reads is None or writes is None:
+            from workbench.tirx.script.regions import access_regions
+
+            found = access_regions(self, body)
+            reads = found[0] if reads is None else reads
+            writes = found[1] if writes is None else writes
+        block = SBlock(
+            tuple(self.axes),
+            tuple(reads),
+            tuple(writes),
+            self.name,
+            body,
+            self.init,
+            tuple(self.allocations),
+            tuple(self.matches),
+            self.annotations,
+        )
+        if not self.realize:
+            return block
+        return SBlockRealize(tuple(self.values), self.predicate, block)
+
+
+@dataclass
+class FunctionState:
+    """A function being read."""
+
+    reader: Any
+    name: str = ""
+    s_tir: bool = False
+    params: list[Var] = field(default_factory=list)
+    attrs: dict[str, Any] = field(default_factory=dict)
+    ret_type: Type | None = None
+    #: Symbols of the signature by name, and the data types that the body gives to names.
+    symbols: dict[str, Var] = field(default_factory=dict)
+    dtypes: dict[str, str] = field(default_factory=dict)
+    root_allocations: list[Var] = field(default_factory=list)
+    blocks: list[BlockState] = field(default_factory=list)
+    loops: dict[int, tuple[Expr, Expr]] = field(default_factory=dict)
+    threads: dict[int, IterVar] = field(default_factory=dict)
+    lists: list[list[Stmt]] = field(default_factory=list)
+    keep: list[Any] = field(default_factory=list)
+    if_frames: list[Any] = field(default_factory=list)
+
+    def emit(self, stmt: Stmt) -> None:
+        """Adds a statement."""
+        if not self.lists:
+            raise ScriptError("a statement outside of a function body")
+        self.lists[-1].append(stmt)
+
+    def block(self, what: str) -> BlockState:
+        """The block being read. Raises `ScriptError` outside of any."""
+        if not self.blocks:
+            raise ScriptError(
+                f"{what} stands outside of a block", hint='put it inside: with T.sblock("name"):'
+            )
+        return self.blocks[-1]
+
+    def resolve(self, word: str) -> Expr:
+        """The expression that a text in a signature means; unknown names are new symbols."""
+        import ast
+
+        from workbench.tirx.script.values import value_of
+
+        try:
+            tree = ast.parse(word, mode="eval")
+        except SyntaxError:
+            raise ScriptError(f"the shape {word!r} is no expression") from None
+        alone = isinstance(tree.body, ast.Name)
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Name) and node.id not in self.symbols:
+                found = self.reader.lookup(node.id)
+                outer = isinstance(found, int) and not (alone or node.id in self.dtypes)
+                if isinstance(found, Expr) or outer:
+                    continue
+                symbol = Var(node.id, self.dtypes.get(node.id, "int32"))
+                self.symbols[node.id] = symbol
+                self.reader.define(node.id, symbol)
+        return value_of(self.reader.eval(tree.body))
+
+
+_current: ContextVar[FunctionState | None] = ContextVar("workbench_script_function", default=None)
+
+
+def find_state() -> FunctionState | None:
+    """The function being read, or None."""
+    return _current.get()
+
+
+def state(what: str) -> FunctionState:
+    """The function being read. Raises `ScriptError` if there is none."""
+    found = _current.get()
+    if found is None:
+        raise ScriptError(
+            f"{what} has a meaning only inside a function that is read",
+            hint="use it in the body of a @T.prim_func",
+        )
+    return found
+
+
+def sequence(stmts: Sequence[Stmt]) -> Stmt:
+    """The statements as one."""
+    if not stmts:
+        return Evaluate(0)
+    return stmts[0] if len(stmts) == 1 else SeqStmt(tuple(stmts))
