@@ -11,7 +11,7 @@ import ast
 import inspect
 import typing
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from workbench.core.errors import WorkbenchError
@@ -28,21 +28,36 @@ from .loop_tree import Scope, scopes
 MAX_TRIED = 24
 _THREADS = ("threadIdx.x", "threadIdx.y", "blockIdx.x", "blockIdx.y", "vthread.x")
 _MEMORIES = ("global", "local", "shared")
-_BUFFER_ARGUMENTS = {"read_buffer_index": "reads", "write_buffer_index": "writes"}
+_BUFFER_ARGUMENTS = {
+    "read_buffer_index": "reads",
+    "write_buffer_index": "writes",
+    "buffer_index": "writes",
+}
+#: Suggestions for arguments without a default.
+_SUGGESTED = {"axis": "-2", "factor": "32", "offset": "8", "ann_val": "16"}
+_ANNOTATION = "pragma_auto_unroll_max_step"
 
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """An argument to fill in: free text, or one of `choices` (value, label)."""
+    """An argument to fill in: free text, or one of `choices` (value, label).
+
+    `option` marks what has a default and is shown on request.  `missing` says that there is
+    nothing to choose, and why.
+    """
 
     name: str
     value: str
     choices: tuple[tuple[str, str], ...] = ()
     hint: str = ""
+    option: bool = False
+    missing: str = ""
 
     def data(self) -> dict[str, Any]:
         """For the page."""
         out: dict[str, Any] = {"name": self.name, "value": self.value, "hint": self.hint}
+        if self.option:
+            out["option"] = True
         if self.choices:
             out["choices"] = [list(pair) for pair in self.choices]
         return out
@@ -196,9 +211,9 @@ def _move(sch: Schedule, places: Places, place: Place, kind: InstructionKind) ->
         if param.name != "decision" and (param is not kind.params[0] or subject(kind) == "loops")
     ]
     doc = _doc(kind)
-    missing = next((f for f in fields if f.hint == "none"), None)
-    if missing is not None:
-        return Move(kind.method, doc, False, f"there is no {missing.name} to choose")
+    missing = next((f.missing for f in fields if f.missing), "")
+    if missing:
+        return Move(kind.method, doc, False, missing)
     at = next((i for i, f in enumerate(fields) if f.choices and _enumerated(kind, f.name)), None)
     values = {field.name: field.value for field in fields}
     if at is None:
@@ -216,7 +231,7 @@ def _move(sch: Schedule, places: Places, place: Place, kind: InstructionKind) ->
     if not good:
         more = f" (and {len(reasons) - 1} other choices fail)" if len(reasons) > 1 else ""
         return Move(kind.method, doc, False, reasons[0] + more)
-    fields[at] = Field(chosen.name, good[0][0], tuple(good), chosen.hint)
+    fields[at] = replace(chosen, value=good[0][0], choices=tuple(good))
     return Move(kind.method, doc, True, "", tuple(fields))
 
 
@@ -231,44 +246,55 @@ def _field(places: Places, place: Place, kind: InstructionKind, name: str) -> Fi
     """The field of one argument, with a suggestion."""
     hint = kind.hints[name]
     parts = (hint, *typing.get_args(hint))
-    if name == kind.params[0].name:  # several loops
+    default = next(p.default for p in kind.params if p.name == name)
+    if name == kind.params[0].name:
         return _loops_field(places, place, kind, name)
     if LoopRV in parts:
         near = sorted(places.loops(place.function), key=lambda p: p.ident not in place.parents)
-        return _choice(name, [(p.ident, p.label) for p in near])
-    if SBlockRV in parts and typing.get_origin(hint) in (list, Sequence):
-        return Field(name, "[]", hint="list of block names")
-    if SBlockRV in parts:
+        return _choice(name, [(p.ident, p.label) for p in near], "there is no loop to choose")
+    if SBlockRV in parts and typing.get_origin(hint) is None and default is inspect.Parameter.empty:
         others = [p for p in places.blocks(place.function) if p is not place]
-        return _choice(name, [(p.ident, p.label) for p in others])
+        return _choice(name, [(p.ident, p.label) for p in others], "there is no other block")
     if name in _BUFFER_ARGUMENTS and place.is_block:
-        regions = getattr(place.scope.stmt.block, _BUFFER_ARGUMENTS[name])
-        return _choice(name, [(str(i), r.buffer.name) for i, r in enumerate(regions)])
-    default = next(p.default for p in kind.params if p.name == name)
-    if name == "factors":
-        return Field(name, f"[None, {_factor(place)}]", hint="None is worked out")
+        side = _BUFFER_ARGUMENTS[name]
+        regions = getattr(place.scope.stmt.block, side)
+        pairs = [(str(i), region.buffer.name) for i, region in enumerate(regions)]
+        return _choice(name, pairs, f"block {place.label} {side} no buffer")
     if name == "thread_axis":
         return _choice(name, [(one, one) for one in _THREADS])
     if name in ("storage_scope", "scope"):
         return _choice(name, [(one, one) for one in _MEMORIES])
-    if hint is bool:
-        order = (True, False) if default is True else (False, True)
-        return _choice(name, [(str(one), str(one)) for one in order])
+    if name == "ann_key" and kind.method == "unannotate":
+        stmt = place.scope.stmt.block if place.is_block else place.scope.stmt
+        none = f"{'block' if place.is_block else 'loop'} {place.label} has no annotation"
+        return _choice(name, [(key, key) for key in stmt.annotations], none)
+    if default is not inspect.Parameter.empty:
+        if hint is bool:
+            order = (default, not default)
+            return replace(_choice(name, [(str(one), str(one)) for one in order]), option=True)
+        text = default if isinstance(default, str) else repr(default)
+        return Field(name, text, option=True)
+    return _free(place, kind, name, hint)
+
+
+def _free(place: Place, kind: InstructionKind, name: str, hint: Any) -> Field:
+    """A text field for an argument without a default."""
+    if name == "factors":
+        return Field(name, f"[None, {_factor(place)}]", hint="None is worked out")
     if name == "ann_key":
-        return Field(name, "pragma_auto_unroll_max_step")
-    if name == "ann_val":
-        return Field(name, "16")
-    given = None if default is inspect.Parameter.empty else default
-    if given is None and hint is int:
-        given = 0
-    text = given if isinstance(given, str) else repr(given)
-    return Field(name, "" if given is None and hint is str else text)
+        return Field(name, _ANNOTATION)
+    if name == "new_order" and place.is_block:
+        count = len(place.scope.stmt.block.iter_vars)
+        return Field(name, repr([*range(1, count), 0]), hint="numbers of the axes")
+    if hint is bool:
+        return _choice(name, [("False", "False"), ("True", "True")])
+    return Field(name, _SUGGESTED.get(name, "0" if hint is int else ""))
 
 
-def _choice(name: str, pairs: Sequence[tuple[str, str]]) -> Field:
-    """A field of choices; the hint "none" says that there is nothing to choose."""
+def _choice(name: str, pairs: Sequence[tuple[str, str]], none: str = "") -> Field:
+    """A field of choices; `none` says why there are none."""
     if not pairs:
-        return Field(name, "", (), "none")
+        return Field(name, "", missing=none)
     return Field(name, pairs[0][0], tuple(pairs))
 
 
@@ -283,17 +309,15 @@ def _factor(place: Place) -> int:
 def _loops_field(places: Places, place: Place, kind: InstructionKind, name: str) -> Field:
     """Several loops that start with the selected one, or change places with it."""
     inner = places.chain(place)
-    pairs: list[tuple[str, str]] = []
     if kind.method == "reorder":
-        above = [places.by_id[p] for p in place.parents if not places.by_id[p].is_block]
+        above = [p for p in map(places.__getitem__, place.parents) if not p.is_block]
         swaps = [(place, other) for other in above] + [(other, place) for other in inner]
         pairs = [(f"{a.ident} {b.ident}", f"{a.label} outside {b.label}") for a, b in swaps]
-    else:
-        for count in range(1, len(inner) + 1):
-            some = [place, *inner[:count]]
-            names = ", ".join(p.label for p in some)
-            pairs.append((" ".join(p.ident for p in some), names))
-    return _choice(name, pairs)
+        none = f"no loop stands directly around or inside loop {place.label}"
+        return _choice(name, pairs, none)
+    runs = [[place, *inner[:count]] for count in range(1, len(inner) + 1)]
+    pairs = [(" ".join(p.ident for p in run), ", ".join(p.label for p in run)) for run in runs]
+    return _choice(name, pairs, f"loop {place.label} does not consist of a single inner loop")
 
 
 def refusal(

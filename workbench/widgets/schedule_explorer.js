@@ -84,12 +84,15 @@ function render({ model, el }) {
   function list(menu) {
     const boxes = menu.moves.map((move) => {
       const fields = move.legal ? move.args.map(field) : [];
+      const plain = fields.filter((_, i) => !move.args[i].option);
+      const options = fields.filter((_, i) => move.args[i].option);
+      const more = options.length ? wbEl("details", { class: "wb-more" }, wbEl("summary", {}, "options"), ...options) : null;
       const go = () => apply(move.name, Object.fromEntries(fields.map((f) => [f.lastChild.dataset.arg, f.lastChild.value])));
       const box = wbEl("div", { class: "wb-move" + (move.legal ? "" : " wb-no"), "data-move": move.name },
         move.legal
           ? wbEl("button", { type: "button", class: "wb-btn wb-primary", disabled: offline, title: move.doc, onclick: go }, "✓ " + move.name)
           : wbEl("strong", {}, "✗ " + move.name),
-        ...fields, wbEl("span", { class: move.legal ? "wb-doc" : "wb-why" }, move.legal ? move.doc : move.why));
+        ...plain, more, wbEl("span", { class: move.legal ? "wb-doc" : "wb-why" }, move.legal ? move.doc : move.why));
       fields.forEach((f) => f.addEventListener("keydown", (event) => { if (event.key === "Enter") { go(); event.preventDefault(); } }));
       return box;
     });
