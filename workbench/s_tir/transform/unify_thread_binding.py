@@ -35,8 +35,6 @@ def UnifyThreadBinding(func: PrimFunc, ctx: PassContext) -> PrimFunc:
         binding = node.thread_binding.replace(var=var)
         extent = op.cast(var.dtype, node.extent)
         low = op.cast(var.dtype, node.min)
-        return node.replace(
-            loop_var=var, min=low, extent=extent, body=body, thread_binding=binding
-        )
+        return node.replace(loop_var=var, min=low, extent=extent, body=body, thread_binding=binding)
 
     return rewrite(func, {For: loop}, memo=False)

@@ -3,8 +3,8 @@
     interpret(func, a, b, c)             # arrays are changed in place
     interpret(module, "main", a, b, c)
 
-This is the oracle of all code generators. Integers wrap around, division by zero gives 0, floats are
-rounded after every operation, an index outside its buffer is an error that names buffer and index.
+This is the oracle of all code generators. Integers wrap around, division by zero gives 0, floats
+are rounded after every operation, an index outside its buffer is an error that names both.
 Read `exprs` for expressions and `program` for statements; `values` holds what they do at run time.
 """
 

@@ -75,14 +75,17 @@ class ExprCompiler:
     # Emission
 
     def emit(self, line: str) -> None:
+        """Appends a statement at the current indentation."""
         self.lines.append("    " * self.indent + line)
 
     def fresh(self, prefix: str) -> str:
+        """A Python name that is not used yet."""
         self.counter += 1
         text = "".join(c if c.isalnum() and c.isascii() else "_" for c in prefix)
         return f"{text or 'v'}_{self.counter}"
 
     def name(self, var: Var) -> str:
+        """The Python name of a variable."""
         found = self.names.get(id(var))
         if found is None:
             raise InterpretError(
@@ -91,16 +94,19 @@ class ExprCompiler:
         return found
 
     def define(self, var: Var) -> str:
+        """Gives a variable a Python name."""
         self.keep.append(var)
         name = self.names[id(var)] = self.fresh(var.name)
         return name
 
     def constant(self, value: Any, prefix: str = "c") -> str:
+        """Puts an object into the program's globals and returns its name."""
         name = f"_{prefix}{len(self.space)}"
         self.space[name] = value
         return name
 
     def numpy_type(self, dtype: DataType) -> str:
+        """The name of the NumPy type of a data type."""
         name = f"_t_{dtype.base}"
         if name not in self.space:
             self.space[name] = dtype.numpy().type
@@ -170,8 +176,9 @@ def _depth(*vals: Val) -> int:
 
 @HANDLERS.register(IntImm)
 def _int(node: IntImm, run: ExprCompiler) -> Steps:
-    return Val(f"({node.value})" if node.value < 0 else str(node.value), node.dtype, node.value,
-               node.value)
+    return Val(
+        f"({node.value})" if node.value < 0 else str(node.value), node.dtype, node.value, node.value
+    )
     yield
 
 
@@ -347,7 +354,10 @@ def _select(node: e.Select, run: ExprCompiler) -> Steps:
     vec = c.vec or a.vec or b.vec
     return Val(
         _choose(run, c, a, b, node.dtype) if vec else f"_v.select({c.src}, {a.src}, {b.src})",
-        node.dtype, *_hull(a, b), vec, _depth(c, a, b),
+        node.dtype,
+        *_hull(a, b),
+        vec,
+        _depth(c, a, b),
     )
 
 
@@ -379,8 +389,11 @@ def _cast(node: e.Cast, run: ExprCompiler) -> Steps:
         return Val(f"({a.src} != 0)", to, 0, 1, depth=_depth(a))
     if to.is_float:
         kind = run.numpy_type(to)
-        if source.is_float or source.is_bool or (a.lo is not None and -(2**24) <= a.lo
-                                                 and a.hi is not None and a.hi <= 2**24):
+        if (
+            source.is_float
+            or source.is_bool
+            or (a.lo is not None and a.lo >= -(2**24) and a.hi is not None and a.hi <= 2**24)
+        ):
             return Val(f"{kind}({a.src})", to, depth=_depth(a))
         exact = "np.uint64" if source.is_uint else "np.int64"
         return Val(f"{exact}({a.src}).astype({kind})", to, depth=_depth(a) + 1)
@@ -454,8 +467,11 @@ def index_source(run: ExprCompiler, node: Any, vals: list[Val]) -> tuple[str, bo
     parts = []
     for dim, (val, extent) in enumerate(zip(vals, shape, strict=True)):
         known = (
-            val.lo is not None and val.hi is not None and extent.lo is not None
-            and val.lo >= 0 and val.hi < extent.lo
+            val.lo is not None
+            and val.hi is not None
+            and extent.lo is not None
+            and val.lo >= 0
+            and val.hi < extent.lo
         )
         if known:
             parts.append(val.src)
@@ -543,9 +559,7 @@ def _if_then_else(node: Call, run: ExprCompiler) -> Steps:
     hull = _hull(a, b)
     vec = a.vec or b.vec
     kind = run.numpy_type(node.dtype) if vec else ""
-    sides = [
-        v.src if v.vec or not vec else f"np.asarray({v.src}, dtype={kind})" for v in (a, b)
-    ]
+    sides = [v.src if v.vec or not vec else f"np.asarray({v.src}, dtype={kind})" for v in (a, b)]
     if not lines_a and not lines_b:
         src = f"({sides[0]} if {condition.src} else {sides[1]})"
         return Val(src, node.dtype, *hull, vec, _depth(condition, a, b))
@@ -580,9 +594,7 @@ def _reinterpret(node: Call, run: ExprCompiler) -> Steps:
     if node.dtype.is_handle or a.dtype.is_handle:
         return Val(a.src, node.dtype, depth=a.depth)
     source, target = run.numpy_type(a.dtype), run.numpy_type(node.dtype)
-    return Val(
-        f"_v.bitcast({a.src}, {source}, {target})", node.dtype, vec=a.vec, depth=_depth(a)
-    )
+    return Val(f"_v.bitcast({a.src}, {source}, {target})", node.dtype, vec=a.vec, depth=_depth(a))
 
 
 def _buffer_data(node: Call, run: ExprCompiler) -> Steps:
@@ -658,8 +670,11 @@ def _call_function(node: Call, run: ExprCompiler) -> Steps:
             args.append((yield item))
     assert isinstance(node.op, GlobalVar)
     name = run.callee(node.op, node)  # type: ignore[attr-defined]
-    return Val(f"{name}({', '.join(a.src for a in args)})", node.ty.dtype if hasattr(
-        node.ty, "dtype") else DataType("void"), depth=3)
+    return Val(
+        f"{name}({', '.join(a.src for a in args)})",
+        node.ty.dtype if hasattr(node.ty, "dtype") else DataType("void"),
+        depth=3,
+    )
 
 
 def _unsupported(why: str) -> Callable[[Call, ExprCompiler], Steps]:

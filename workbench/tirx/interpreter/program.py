@@ -55,8 +55,10 @@ class ProgramCompiler(ExprCompiler):
         self.stmt(self.func.body)
         body = self.lines or ["    pass"]
         source = "\n".join([head, *body])
-        exec(compile(source, f"<interpreted {self.func.attrs.get('global_symbol', '')}>", "exec"),
-             self.space)
+        exec(
+            compile(source, f"<interpreted {self.func.attrs.get('global_symbol', '')}>", "exec"),
+            self.space,
+        )
         function = self.space["_program"]
         function.source = source
         return function
@@ -284,8 +286,10 @@ def _bind_all(run: ProgramCompiler, bindings: Any, conditions: Any) -> Val | Non
     mask: Val | None = None
     for condition in conditions:
         val = run.expr(condition)
-        mask = val if mask is None else Val(
-            f"({mask.src} & {val.src})", val.dtype, 0, 1, mask.vec or val.vec
+        mask = (
+            val
+            if mask is None
+            else Val(f"({mask.src} & {val.src})", val.dtype, 0, 1, mask.vec or val.vec)
         )
     return mask
 
@@ -338,8 +342,12 @@ def _reduction(
             break
     else:
         return None
-    if init is not None and (conditions or not structural_equal(init.indices, store.indices)
-                             or init.buffer is not store.buffer or _varies(init.value, bindings)):
+    if init is not None and (
+        conditions
+        or not structural_equal(init.indices, store.indices)
+        or init.buffer is not store.buffer
+        or _varies(init.value, bindings)
+    ):
         return None
 
     def emit(run: ProgramCompiler, loop_name: str) -> None:
@@ -378,9 +386,11 @@ def _varies(value: Expr, bindings: Any) -> bool:
 
 def _scalar(val: Val) -> Val:
     """An index that is the same in all lanes."""
-    return Val(f"int(np.asarray({val.src}).reshape(-1)[0])", val.dtype, val.lo, val.hi) if (
-        val.vec
-    ) else val
+    return (
+        Val(f"int(np.asarray({val.src}).reshape(-1)[0])", val.dtype, val.lo, val.hi)
+        if (val.vec)
+        else val
+    )
 
 
 def _emit_init(
@@ -601,7 +611,5 @@ def _match(match: s.MatchBufferRegion, run: ProgramCompiler) -> None:
         lows = [run.expr(item.min).src for item in region]
         terms = [f"({x}) * {array}.strides[{k}]" for k, x in enumerate(lows)]
         base = run.offsets.get(id(source), "0")
-        run.emit(
-            f"{run.define(offset)} = {base} + ({' + '.join(terms) or '0'}) // {name}.itemsize"
-        )
+        run.emit(f"{run.define(offset)} = {base} + ({' + '.join(terms) or '0'}) // {name}.itemsize")
     run.declare(buffer, run.pointers[id(source)], run.roots.get(id(source)))

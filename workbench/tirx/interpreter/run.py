@@ -70,9 +70,7 @@ class _Runner:
     def call(self, func: PrimFunc, args: tuple[Any, ...]) -> Any:
         values, consts = bind_arguments(func, args)
         arrays = [a for a in values if isinstance(a, np.ndarray)]
-        apart = not any(
-            np.may_share_memory(a, b) for i, a in enumerate(arrays) for b in arrays[:i]
-        )
+        apart = not any(np.may_share_memory(a, b) for i, a in enumerate(arrays) for b in arrays[:i])
         program = self.compiled(func, consts, apart)
         with np.errstate(all="ignore"):
             return program(*values)

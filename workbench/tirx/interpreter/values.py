@@ -138,8 +138,8 @@ def ramp(base: Any, stride: Any, lanes: int, dtype: Any) -> Any:
     """base, base + stride, …"""
     start = np.asarray(base, dtype=dtype)
     steps = np.arange(lanes).astype(dtype) * np.asarray(stride, dtype=dtype)
-    return (start.reshape(-1, 1) + steps.reshape(1, -1)).reshape(-1) if start.ndim else (
-        start + steps
+    return (
+        (start.reshape(-1, 1) + steps.reshape(1, -1)).reshape(-1) if start.ndim else (start + steps)
     )
 
 
@@ -256,6 +256,7 @@ class Bounds:
         return index
 
     def fail(self, index: int, extent: int, site: int) -> Any:
+        """Raises the error of a site."""
         node, buffer, dim, root = self.sites[site]
         raise InterpretError(
             f"index {index} of dimension {dim} of buffer {buffer.name} is outside [0, {extent})",

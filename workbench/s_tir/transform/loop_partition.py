@@ -1,0 +1,231 @@
+"""LoopPartition: a loop is cut where a condition starts or ceases to hold for all its turns."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from typing import Any
+
+from workbench.arith import Analyzer
+from workbench.core.traverse import iter_nodes, rewrite, substitute
+from workbench.ir.expr import Call, Expr, IntImm, Op, Range, Var
+from workbench.ir.span import made_from
+from workbench.ir.transform import PassContext, define_pass
+from workbench.tirx import op
+from workbench.tirx.analysis.side_effect import is_pure, uses_var
+from workbench.tirx.expr import GE, GT, LE, LT
+from workbench.tirx.function import PrimFunc
+from workbench.tirx.stmt import For, ForKind, IfThenElse, SBlock, SeqStmt, Stmt, While
+from workbench.tirx.transform.convert_ssa import renew_definitions
+from workbench.tirx.transform.stmt_simplify import conjuncts
+
+#: Bodies of more nodes than this are not copied.
+MAX_NODES = 6000
+_LIKELY = Op.get("tirx.likely")
+
+
+@define_pass("s_tir.LoopPartition", level="function", on=PrimFunc)
+def LoopPartition(
+    func: PrimFunc,
+    ctx: PassContext,
+    *,
+    partition_const_loop: bool = True,
+    no_unroll_loop_with_extent_one: bool = False,
+    unroll_loop_with_partition_hint_no_interval: bool = False,
+) -> PrimFunc:
+    """Cuts loops so that `likely` conditions need no test in the main part.
+
+    Before: `for i in range(7): for j in range(16): if T.likely(i * 16 + j < 100): …`
+    After: `for i in range(6): for j in range(16): …` and, for `i = 6`, `for j in range(4): …`
+    """
+    if not any(n.op is _LIKELY for n in iter_nodes(func.body, Call)):
+        return func
+    run = _Partition(partition_const_loop)
+    return func.with_body(_strip_likely(rewrite(func.body, {For: run.loop}, memo=False)))
+
+
+def _strip_likely(stmt: Stmt) -> Stmt:
+    return rewrite(stmt, {Call: lambda n: n.args[0] if n.op is _LIKELY else n})
+
+
+class _Partition:
+    """A walk from the outermost loop inwards."""
+
+    def __init__(self, constant_loops: bool) -> None:
+        self.analyzer = Analyzer()
+        self.constant_loops = constant_loops
+
+    def loop(self, node: For) -> Generator[Any, Any, Any]:
+        self.analyzer.bind(node.loop_var, Range.from_min_extent(node.min, node.extent), True)
+        pieces = self.pieces(node)
+        if pieces is None:
+            body = yield node.body
+            return node.replace(body=body)
+        out: list[Stmt] = []
+        for piece in pieces:
+            self.analyzer.bind(piece.loop_var, Range.from_min_extent(piece.min, piece.extent), True)
+            body = yield piece.body
+            out.append(self.finished(piece.replace(body=body)))
+        return SeqStmt.flatten(out)
+
+    def finished(self, piece: For) -> Stmt:
+        """A piece of one turn needs no loop; every other piece starts at 0."""
+        if isinstance(piece.extent, IntImm) and piece.extent.value == 1:
+            return substitute(piece.body, {piece.loop_var: piece.min})
+        if isinstance(piece.min, IntImm) and piece.min.value == 0:
+            return piece
+        body = substitute(piece.body, {piece.loop_var: op.add(piece.loop_var, piece.min)})
+        return piece.replace(min=IntImm(piece.loop_var.dtype, 0), body=body)
+
+    def pieces(self, loop: For) -> list[For] | None:
+        """The parts of a loop, or None to leave it."""
+        if loop.kind is ForKind.THREAD_BINDING or loop.step is not None:
+            return None
+        if not self.constant_loops and isinstance(loop.extent, IntImm):
+            return None
+        conditions, inner = _likely_conditions(loop)
+        if not conditions or sum(1 for _ in iter_nodes(loop.body, once=False)) > MAX_NODES:
+            return None
+        simplify = self.analyzer.simplify
+        first: Any = loop.min
+        last: Any = op.add(loop.min, loop.extent)
+        begin, end = first, last
+        decided: list[Any] = []
+        for condition in conditions:
+            found = self.interval(loop, condition, inner)
+            if found is None:
+                continue
+            low, high = found
+            begin = begin if low is None else op.maximum(begin, low)
+            end = end if high is None else op.minimum(end, high)
+            decided.append(condition)
+        if not decided:
+            return None
+        with self.analyzer.constraint_scope(loop.extent > 0):
+            begin, end = simplify(op.minimum(begin, last)), simplify(op.maximum(end, first))
+            length = simplify(op.maximum(op.subtract(end, begin), IntImm(end.dtype, 0)))
+            if isinstance(length, IntImm) and length.value <= 0:
+                return None
+            parts = [
+                (first, simplify(op.subtract(begin, first)), False),
+                (begin, length, True),
+                (
+                    simplify(op.add(begin, length)),
+                    simplify(op.subtract(last, op.add(begin, length))),
+                    False,
+                ),
+            ]
+        if loop.kind is ForKind.VECTORIZED and not all(isinstance(p[1], IntImm) for p in parts):
+            return None
+        return self.copies(loop, parts, decided)
+
+    def copies(self, loop: For, parts: list[Any], decided: list[Any]) -> list[For]:
+        out: list[For] = []
+        for low, extent, main in parts:
+            if isinstance(extent, IntImm) and extent.value <= 0:
+                continue
+            var = Var(loop.loop_var.name, loop.loop_var.ty)
+            body = _without(loop.body, decided) if main else loop.body
+            if out:
+                body = renew_definitions(body)
+            body = substitute(body, {loop.loop_var: var})
+            kind = loop.kind
+            if not main and kind is ForKind.PARALLEL and isinstance(extent, IntImm):
+                kind = ForKind.SERIAL if extent.value == 1 else kind
+            span = loop.span or made_from(loop)
+            out.append(
+                loop.replace(loop_var=var, min=low, extent=extent, body=body, kind=kind, span=span)
+            )
+        return out
+
+    def interval(
+        self, loop: For, condition: Any, inner: dict[int, For]
+    ) -> tuple[Expr | None, Expr | None] | None:
+        """[low, high) of the loop variable where the condition holds in all inner turns."""
+        gap = _margin(condition)
+        if gap is None:
+            return None
+        simplify = self.analyzer.simplify
+        var = loop.loop_var
+        slope = _slope(gap, var, simplify)
+        if slope is None or slope == 0:
+            return None
+        rest: Any = simplify(substitute(gap, {var: IntImm(var.dtype, 0)}))
+        for other in [v for v in iter_nodes(rest, Var) if id(v) in inner]:
+            step = _slope(rest, other, simplify)
+            if step is None:
+                return None
+            owner = inner[id(other)]
+            worst: Any = owner.min
+            if step < 0:
+                worst = op.subtract(op.add(owner.min, owner.extent), IntImm(owner.min.dtype, 1))
+            rest = simplify(substitute(rest, {other: worst}))
+        if any(id(v) in inner for v in iter_nodes(rest, Var)):
+            return None
+        # slope * var + rest >= 0
+        if slope > 0:
+            return op.ceildiv(op.multiply(rest, -1), IntImm(var.dtype, slope)), None
+        high = op.add(op.floordiv(rest, IntImm(var.dtype, -slope)), 1)
+        return None, high
+
+
+def _margin(condition: Any) -> Expr | None:
+    """An expression that is not negative exactly where an integer comparison holds."""
+    cls = type(condition)
+    if cls not in (LT, LE, GT, GE) or not condition.a.dtype.is_int:
+        return None
+    a, b = condition.a, condition.b
+    if cls in (GT, GE):
+        a, b = b, a
+    gap = op.subtract(b, a)
+    return op.subtract(gap, IntImm(gap.dtype, 1)) if cls in (LT, GT) else gap
+
+
+def _slope(expr: Any, var: Var, simplify: Any) -> int | None:
+    """The factor of a variable in a linear expression, None if it is not linear in it."""
+    one = IntImm(var.dtype, 1)
+    moved = substitute(expr, {var: op.add(var, one)})
+    difference = simplify(op.subtract(moved, expr))
+    return difference.value if isinstance(difference, IntImm) else None
+
+
+def _likely_conditions(loop: For) -> tuple[list[Any], dict[int, For]]:
+    """The marked conditions below a loop that use its variable, and the loops inside."""
+    inner: dict[int, For] = {}
+    found: list[Any] = []
+    stack: list[Any] = [loop.body]
+    while stack:
+        node = stack.pop()
+        if isinstance(node, For):
+            inner[id(node.loop_var)] = node
+        if isinstance(node, (SBlock, While)):
+            continue
+        if isinstance(node, IfThenElse):
+            test = node.condition
+            if isinstance(test, Call) and test.op is _LIKELY and is_pure(test):
+                found += [c for c in conjuncts(test.args[0]) if uses_var(c, loop.loop_var)]
+        stack.extend(c for c in node.children() if isinstance(c, Stmt))
+    return found, inner
+
+
+def _without(body: Stmt, decided: list[Any]) -> Stmt:
+    """The body with conditions taken for true."""
+    known = {id(c) for c in decided}
+
+    def condition(node: IfThenElse) -> Generator[Any, Any, Any]:
+        then = yield node.then_case
+        other = node.else_case
+        if other is not None:
+            other = yield node.else_case
+        test = node.condition
+        if isinstance(test, Call) and test.op is _LIKELY:
+            parts = conjuncts(test.args[0])
+            left = [c for c in parts if id(c) not in known]
+            if len(left) < len(parts):
+                if not left:
+                    return then
+                return node.replace(
+                    condition=op.likely(op.all(*left)), then_case=then, else_case=other
+                )
+        return node.replace(then_case=then, else_case=other)
+
+    return rewrite(body, {IfThenElse: condition}, memo=False)
