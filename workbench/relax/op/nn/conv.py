@@ -128,25 +128,6 @@ def _conv_transpose_type(call: Call, types: list[Any]) -> Type:
     return TensorType(dims, dtype)
 
 
-_TRANSPOSE = te_call(
-    "nn.conv_transpose",
-    "strides",
-    "padding",
-    "output_padding",
-    "dilation",
-    "groups",
-    "out_dtype",
-)
-
-
-def _legalize_transpose(builder: Any, call: Call) -> Expr:
-    letters = _SPATIAL[len(call.attrs.strides)]
-    given = (call.attrs.data_layout, call.attrs.kernel_layout)
-    if given != ("NC" + letters, "IO" + letters):
-        fail(call, f"the layouts {given} have no loops; use NC{letters} and IO{letters}")
-    return _TRANSPOSE(builder, call)
-
-
 def _declare_conv(spatial: int) -> Any:
     letters = _SPATIAL[spatial]
     name = f"nn.conv{spatial}d"
@@ -157,13 +138,14 @@ def _declare_conv(spatial: int) -> Any:
         pattern=_FUSABLE,
         legalize=te_call(
             "nn.conv",
+            "strides",
             "padding",
             "dilation",
             "groups",
             "data_layout",
             "kernel_layout",
+            "out_layout",
             "out_dtype",
-            rename={"stride": "strides"},
         ),
     )
     def build(
@@ -205,7 +187,17 @@ def _declare_transpose(spatial: int) -> Any:
         name,
         infer=_conv_transpose_type,
         pattern=_FUSABLE,
-        legalize=_legalize_transpose,
+        legalize=te_call(
+            "nn.conv_transpose",
+            "strides",
+            "padding",
+            "output_padding",
+            "dilation",
+            "groups",
+            "data_layout",
+            "kernel_layout",
+            "out_dtype",
+        ),
     )
     def build(
         data: Expr,
