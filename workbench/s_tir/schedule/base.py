@@ -280,15 +280,14 @@ class ScheduleBase:
         return result
 
     def _prepare(self, kind: InstructionKind, values: dict[str, Any]) -> dict[str, Any]:
-        for name, value in values.items():
-            if isinstance(value, str) and SBlockRV in _parts(kind.hints[name]):
+        blocks = [n for n in values if kind.takes_block(n)]
+        for name in reversed(blocks):
+            value = values[name]
+            if isinstance(value, str):
                 values[name] = self.block_named(value)
-            elif isinstance(value, (list, tuple)) and any(
-                SBlockRV in _parts(h) for h in _parts(kind.hints[name])
-            ):
-                values[name] = [
-                    self.block_named(v) if isinstance(v, str) else v for v in value
-                ]
+            elif isinstance(value, (list, tuple)):
+                named = [self.block_named(v) if isinstance(v, str) else v for v in value]
+                values[name] = named
         return kind.normalize(self, values) if kind.normalize else values
 
     def block_named(self, name: str) -> SBlockRV:
@@ -417,12 +416,6 @@ class ScheduleBase:
     def sref_of(self, rv: LoopRV | SBlockRV) -> StmtSRef:
         """The reference of a random variable."""
         return StmtSRef(self.state, self.entry_of(rv).key)
-
-
-def _parts(hint: Any) -> tuple[Any, ...]:
-    import typing
-
-    return (hint, *typing.get_args(hint))
 
 
 def _first_seed(seed: int | None) -> int:

@@ -69,6 +69,7 @@ class InstructionKind:
             p.name for p in self.params if p.name not in self.attrs and p.name != "decision"
         )
         self._hints: dict[str, Any] | None = None
+        self._takes_block: dict[str, bool] = {}
 
     @property
     def hints(self) -> dict[str, Any]:
@@ -91,6 +92,13 @@ class InstructionKind:
         for name, value in values.items():
             self._check(name, value)
         return values
+
+    def takes_block(self, name: str) -> bool:
+        """Whether an argument is a block or a list of blocks (names are then looked up)."""
+        found = self._takes_block.get(name)
+        if found is None:
+            found = self._takes_block[name] = SBlockRV in _flat(self.hints[name])
+        return found
 
     def _shown(self) -> str:
         return f"({', '.join(str(p).split(':')[0] for p in self.params)})"
@@ -142,6 +150,11 @@ def _fits(value: Any, hint: Any) -> bool:
     if hint is str:
         return isinstance(value, (str, StringImm))
     return isinstance(value, hint)
+
+
+def _flat(hint: Any) -> list[Any]:
+    """A type and all types in it."""
+    return [hint] + [t for part in typing.get_args(hint) for t in _flat(part)]
 
 
 def _words(hint: Any) -> str:

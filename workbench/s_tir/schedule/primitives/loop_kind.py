@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from workbench.ir.expr import IntImm, Range, Var
+from workbench.ir.expr import IntImm, Var
 from workbench.s_tir.analysis.blocks import parallel_reason, pipeline_reason
 from workbench.s_tir.sblock_scope import Entry
 from workbench.s_tir.schedule.base import ScheduleBase
@@ -77,7 +77,7 @@ class LoopKindPrimitives(ScheduleBase):
             )
         self._check(entry, f"bound to {thread_axis}", thread_axis)
         extent = entry.stmt.extent
-        var = IterVar(Range(extent), Var("", extent.ty), IterType.THREAD_INDEX, thread_axis)
+        var = IterVar(None, Var(thread_axis, extent.ty), IterType.THREAD_INDEX, thread_axis)
         stmt = entry.stmt.replace(kind=ForKind.THREAD_BINDING, thread_binding=var)
         self.state.replace(entry.key, stmt)
 

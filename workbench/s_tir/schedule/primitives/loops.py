@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Generator, Iterable, Mapping, Sequence
 from typing import Any
 
-from workbench.arith import Analyzer, iter_map_simplify
+from workbench.arith import Analyzer, detect_iter_map, normalize_iter_map_to_expr
 from workbench.core.traverse import rewrite
 from workbench.ir.expr import Expr, IntImm, Range, Var
 from workbench.s_tir.analysis.blocks import (
@@ -109,9 +109,11 @@ class _BelowLoop:
         block = yield node.block
         if self.depth == 0:
             predicate = conjunction(conjuncts(predicate) + self.terms)
-            if values is not node.iter_values or self.terms:
+            if values is not node.iter_values:
                 ranges = {**self.ranges, **dict(self.inner)}
-                values = simplify_bindings(values, ranges, predicate, self.keep_unit)
+                normal = simplify_bindings(values, ranges, predicate, self.keep_unit)
+                pairs = zip(values, node.iter_values, normal, strict=True)
+                values = [new if new is old else better for new, old, better in pairs]
         return node.replace(iter_values=tuple(values), predicate=predicate, block=block)
 
 
@@ -119,13 +121,12 @@ def simplify_bindings(
     values: Sequence[Expr], ranges: Mapping[Var, Range], predicate: Expr, keep_unit: bool
 ) -> list[Expr]:
     """Bindings in normal form: sums of loop variables, where they are quasi-affine."""
-    found = iter_map_simplify(
+    found = detect_iter_map(
         values, ranges, predicate, simplify_trivial_iterators=not keep_unit
     )
-    analyzer = Analyzer()
-    for var, dom in ranges.items():
-        analyzer.bind(var, dom)
-    return [analyzer.simplify(v) for v in found]
+    if not found.indices:
+        return list(values)
+    return [normalize_iter_map_to_expr(i) for i in found.indices]
 
 
 def nest(loops: Iterable[For], body: Stmt) -> Stmt:
