@@ -230,7 +230,7 @@ class _Run:
                     outs[i] = operands[index]
         fresh = [o for o in outs if not any(o is a for a in operands)]
         scalars = list(self.eval(rest[0])) if rest else []
-        inputs = [np.ascontiguousarray(o) for o in operands]
+        inputs = [np.asarray(o, order="C") for o in operands]  # (ascontiguousarray adds a dimension)
         run_kernel(self.mod, gvar.name_hint, *inputs, *fresh, *scalars)
         return tuple(outs) if isinstance(out, tuple) else outs[0]
 

@@ -334,7 +334,12 @@ def _tile_type(call: Call, types: list[Any]) -> Type:
 max_ = builtins.max
 
 
-@relax_op("tile", infer=_tile_type, legalize=te_call("tile", "repeats"), pattern=_INJECTIVE)
+def _legalize_tile(builder: Any, call: Call) -> Expr:
+    times = list(call.attrs.repeats)
+    return builder.call_te(topi_function("tile"), call.args[0], times, primfunc_name_hint="tile")
+
+
+@relax_op("tile", infer=_tile_type, legalize=_legalize_tile, pattern=_INJECTIVE)
 def tile(data: Expr, repeats: int | Sequence[int]) -> OpCall:
     """The whole tensor repeated along each dimension."""
     return (data,), {"repeats": (repeats,) if isinstance(repeats, int) else tuple(repeats)}

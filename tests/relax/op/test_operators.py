@@ -1,0 +1,259 @@
+"""Relax operators: the inferred type is the type of the result, and the result is NumPy's.
+
+Each case runs twice: with constant shapes and with symbolic ones.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from workbench.ir import IRModule, Var
+from workbench.relax import BlockBuilder, TensorType, TupleType, const, op
+from workbench.relax.interpret import interpret
+from workbench.relax.op.registry import relax_ops
+
+Array = np.ndarray[Any, Any]
+Build = Callable[..., Any]
+
+
+def _f(*shape: int, low: float = 0.2, high: float = 0.9) -> Array:
+    return np.random.default_rng(1).uniform(low, high, shape).astype("float32")
+
+
+def _i(*shape: int, low: int = 0, high: int = 4) -> Array:
+    return np.random.default_rng(2).integers(low, high, shape).astype("int64")
+
+
+def _b(*shape: int) -> Array:
+    return _i(*shape, high=2).astype(bool)
+
+
+def _erf(x: Array) -> Array:
+    from math import erf
+
+    return np.vectorize(erf)(x.astype("float64")).astype("float32")
+
+
+def _softmax(x: Array, axis: int = -1) -> Array:
+    e = np.exp(x - x.max(axis, keepdims=True))
+    return e / e.sum(axis, keepdims=True)
+
+
+def _norm(x: Array, axes: tuple[int, ...]) -> Array:
+    mean, var = x.mean(axes, keepdims=True), x.var(axes, keepdims=True)
+    return (x - mean) / np.sqrt(var + 1e-5)
+
+
+CASES: list[tuple[str, Build, list[Array], Callable[..., Any]]] = []
+
+
+def case(name: str, build: Build, inputs: list[Array], expected: Callable[..., Any]) -> None:
+    """Adds a case: `name` is the operator declared as relax.<name>."""
+    CASES.append((name, build, inputs, expected))
+
+
+for _name, _np in {
+    "abs": np.abs, "acos": np.arccos, "asin": np.arcsin, "asinh": np.arcsinh, "atan": np.arctan,
+    "atanh": np.arctanh, "ceil": np.ceil, "cos": np.cos, "cosh": np.cosh, "erf": _erf,
+    "exp": np.exp, "floor": np.floor, "log": np.log, "negative": np.negative, "round": np.round,
+    "rsqrt": lambda x: 1 / np.sqrt(x), "sigmoid": lambda x: 1 / (1 + np.exp(-x)),
+    "sign": np.sign, "sin": np.sin, "sinh": np.sinh, "sqrt": np.sqrt, "square": np.square,
+    "tan": np.tan, "tanh": np.tanh, "trunc": np.trunc, "isfinite": np.isfinite,
+    "isinf": np.isinf, "isnan": np.isnan,
+}.items():  # fmt: skip
+    case(_name, getattr(op, _name), [_f(2, 3)], _np)
+case("acosh", op.acosh, [_f(2, 3, low=1.1, high=2.0)], np.arccosh)
+case("bitwise_not", op.bitwise_not, [_i(2, 3)], np.invert)
+case("logical_not", op.logical_not, [_b(2, 3)], np.logical_not)
+case("clip", lambda x: op.clip(x, 0.3, 0.6), [_f(2, 3)], lambda x: np.clip(x, 0.3, 0.6))
+for _name, _np in {
+    "add": np.add, "subtract": np.subtract, "multiply": np.multiply, "divide": np.divide,
+    "power": np.power, "maximum": np.maximum, "minimum": np.minimum, "atan2": np.arctan2,
+    "log_add_exp": np.logaddexp, "equal": np.equal, "not_equal": np.not_equal, "less": np.less,
+    "less_equal": np.less_equal, "greater": np.greater, "greater_equal": np.greater_equal,
+}.items():  # fmt: skip
+    case(_name, getattr(op, _name), [_f(2, 3, 4), _f(3, 1, low=0.3)], _np)
+for _name, _np in {
+    "floor_divide": np.floor_divide, "mod": np.mod, "floor_mod": np.mod,
+}.items():  # fmt: skip
+    case(_name, getattr(op, _name), [_i(3, 4, low=-9, high=9), _i(4, low=1)], _np)
+for _name, _np in {
+    "bitwise_and": np.bitwise_and, "bitwise_or": np.bitwise_or, "bitwise_xor": np.bitwise_xor,
+    "left_shift": np.left_shift, "right_shift": np.right_shift,
+}.items():  # fmt: skip
+    case(_name, getattr(op, _name), [_i(3, 4), _i(4)], _np)
+for _name, _np in {
+    "logical_and": np.logical_and, "logical_or": np.logical_or, "logical_xor": np.logical_xor,
+}.items():  # fmt: skip
+    case(_name, getattr(op, _name), [_b(3, 4), _b(4)], _np)
+for _name, _np in {
+    "sum": np.sum, "prod": np.prod, "max": np.max, "min": np.min, "mean": np.mean,
+    "variance": np.var, "std": np.std,
+}.items():  # fmt: skip
+    _op = getattr(op, _name)
+    case(_name, _op, [_f(2, 3, 4)], lambda x, f=_np: np.asarray(f(x)))
+    case(_name, lambda x, o=_op: o(x, [0, -1]), [_f(2, 3, 4)], lambda x, f=_np: f(x, axis=(0, 2)))
+    case(_name, lambda x, o=_op: o(x, 1, True), [_f(2, 3)], lambda x, f=_np: f(x, axis=1, keepdims=True))  # noqa: E501
+case("argmax", lambda x: op.argmax(x, 1), [_f(3, 4)], lambda x: x.argmax(1))
+case("argmin", lambda x: op.argmin(x, 0, True), [_f(3, 4)], lambda x: x.argmin(0, keepdims=True))
+case("cumsum", lambda x: op.cumsum(x, 1), [_f(3, 4)], lambda x: x.cumsum(1))
+case("cumsum", op.cumsum, [_f(3, 4)], lambda x: x.cumsum())
+case("cumprod", lambda x: op.cumprod(x, 0), [_f(3, 4)], lambda x: x.cumprod(0))
+case("matmul", op.matmul, [_f(2, 5, 3), _f(3, 4)], np.matmul)
+case("matmul", op.matmul, [_f(3), _f(3, 4)], np.matmul)
+case("outer", op.outer, [_f(3), _f(4)], np.outer)
+case("reshape", lambda x: op.reshape(x, [3, -1]), [_f(2, 3, 4)], lambda x: x.reshape(3, -1))
+case("reshape", lambda x: op.reshape(x, [0, 12]), [_f(2, 3, 4)], lambda x: x.reshape(2, 12))
+case("flatten", op.flatten, [_f(2, 3)], np.ravel)
+case("permute_dims", op.permute_dims, [_f(2, 3, 4)], np.transpose)
+case("permute_dims", lambda x: op.permute_dims(x, [1, -1, 0]), [_f(2, 3, 4)], lambda x: x.transpose(1, 2, 0))  # noqa: E501
+case("expand_dims", lambda x: op.expand_dims(x, [0, -1]), [_f(2, 3)], lambda x: x[None, ..., None])
+case("squeeze", lambda x: op.squeeze(x, [0]), [_f(1, 3)], lambda x: x[0])
+case("concat", lambda a, b: op.concat([a, b], 1), [_f(2, 3), _f(2, 5)], lambda a, b: np.concatenate([a, b], 1))  # noqa: E501
+case("stack", lambda a, b: op.stack([a, b], 1), [_f(2, 3), _f(2, 3)], lambda a, b: np.stack([a, b], 1))  # noqa: E501
+case("split", lambda x: op.split(x, 2, 1), [_f(3, 4)], lambda x: tuple(np.split(x, 2, 1)))
+case("split", lambda x: op.split(x, [1, 3], 0), [_f(5, 2)], lambda x: tuple(np.split(x, [1, 3], 0)))
+case("broadcast_to", lambda x: op.broadcast_to(x, [2, 3, 4]), [_f(3, 1)], lambda x: np.broadcast_to(x, (2, 3, 4)))  # noqa: E501
+case("repeat", lambda x: op.repeat(x, 2, 1), [_f(2, 3)], lambda x: x.repeat(2, 1))
+case("repeat", lambda x: op.repeat(x, 2), [_f(2, 3)], lambda x: x.repeat(2))
+case("tile", lambda x: op.tile(x, [2, 3]), [_f(2, 3)], lambda x: np.tile(x, (2, 3)))
+case("flip", lambda x: op.flip(x, 1), [_f(2, 3)], lambda x: x[:, ::-1])
+case("gather_elements", lambda x, i: op.gather_elements(x, i, 1), [_f(3, 4), _i(3, 2)], lambda x, i: np.take_along_axis(x, i, 1))  # noqa: E501
+case("gather_nd", op.gather_nd, [_f(4, 4, 2), _i(3, 2)], lambda x, i: x[i[:, 0], i[:, 1]])
+case("one_hot", lambda i: op.one_hot(i, const(1.0), const(0.0), 4), [_i(3)], lambda i: np.eye(4, dtype="float32")[i])  # noqa: E501
+case("take", lambda x, i: op.take(x, i, 1), [_f(2, 4), _i(3)], lambda x, i: x.take(i, 1))
+case("take", lambda x, i: op.take(x, i), [_f(2, 4), _i(3)], lambda x, i: x.take(i))
+case("strided_slice", lambda x: op.strided_slice(x, [0, 1], [1, -3], [5, -1], [2, 1]), [_f(6, 5)], lambda x: x[1:5:2, -3:-1])  # noqa: E501
+case("where", op.where, [_b(2, 3), _f(2, 3), _f(3)], np.where)
+case("astype", lambda x: op.astype(x, "int32"), [_f(2, 3, high=5.0)], lambda x: x.astype("int32"))
+case("full", lambda: op.full([2, 3], 1.5), [], lambda: np.full((2, 3), 1.5, "float32"))
+case("zeros", lambda: op.zeros([2, 3], "int32"), [], lambda: np.zeros((2, 3), "int32"))
+case("ones", lambda: op.ones([2], "float32"), [], lambda: np.ones(2, "float32"))
+case("zeros_like", op.zeros_like, [_f(2, 3)], np.zeros_like)
+case("ones_like", lambda x: op.ones_like(x, "int32"), [_f(2, 3)], lambda x: np.ones_like(x, "int32"))
+case("full_like", lambda x: op.full_like(x, 2.0), [_f(2, 3)], lambda x: np.full_like(x, 2.0))
+case("arange", lambda: op.arange(1, 10, 3), [], lambda: np.arange(1, 10, 3))
+case("tril", lambda x: op.tril(x, 1), [_f(3, 4)], lambda x: np.tril(x, 1))
+case("triu", op.triu, [_f(2, 3, 4)], np.triu)
+for _name, _np in {
+    "relu": lambda x: np.maximum(x, 0), "relu6": lambda x: np.clip(x, 0, 6),
+    "silu": lambda x: x / (1 + np.exp(-x)), "softmax": _softmax,
+    "log_softmax": lambda x: np.log(_softmax(x)),
+    "gelu": lambda x: x * (1 + _erf(x / np.sqrt(2))) / 2,
+    "gelu_tanh": lambda x: 0.5 * x * (1 + np.tanh(np.sqrt(2 / np.pi) * (x + 0.044715 * x**3))),
+    "softplus": lambda x: np.log1p(np.exp(x)),
+    "selu": lambda x: 1.0507009873554805 * np.where(x > 0, x, 1.6732632423543772 * np.expm1(x)),
+    "leakyrelu": lambda x: np.where(x > 0, x, 0.01 * x),
+}.items():  # fmt: skip
+    case(f"nn.{_name}", getattr(op.nn, _name), [_f(2, 5, low=-2.0, high=7.0)], _np)
+case("nn.prelu", op.nn.prelu, [_f(2, 3, 4, low=-1.0), _f(3)], lambda x, a: np.where(x > 0, x, x * a[:, None]))  # noqa: E501
+case("nn.softmax", lambda x: op.nn.softmax(x, 0), [_f(2, 5)], lambda x: _softmax(x, 0))
+case("nn.layer_norm", lambda x, g, b: op.nn.layer_norm(x, g, b, [-1]), [_f(2, 3, 4), _f(4), _f(4)], lambda x, g, b: _norm(x, (2,)) * g + b)  # noqa: E501
+case("nn.rms_norm", lambda x, g: op.nn.rms_norm(x, g, [-1]), [_f(2, 4), _f(4)], lambda x, g: x / np.sqrt((x**2).mean(-1, keepdims=True) + 1e-5) * g)  # noqa: E501
+case("nn.instance_norm", lambda x, g, b: op.nn.instance_norm(x, g, b, 1, [2, 3]), [_f(2, 3, 4, 4), _f(3), _f(3)], lambda x, g, b: _norm(x, (2, 3)) * g[:, None, None] + b[:, None, None])  # noqa: E501
+case("nn.group_norm", lambda x, g, b: op.nn.group_norm(x, g, b, 2, 1, [2, 3]), [_f(2, 4, 3, 3), _f(4), _f(4)],  # noqa: E501
+     lambda x, g, b: _norm(x.reshape(2, 2, 2, 3, 3), (2, 3, 4)).reshape(x.shape) * g[:, None, None] + b[:, None, None])  # fmt: skip # noqa: E501
+case("nn.batch_norm", op.nn.batch_norm, [_f(2, 3, 4), _f(3), _f(3), _f(3), _f(3)],
+     lambda x, g, b, m, v: ((x - m[:, None]) / np.sqrt(v[:, None] + 1e-5) * g[:, None] + b[:, None], m, v))  # fmt: skip # noqa: E501
+case("nn.pad", lambda x: op.nn.pad(x, [1, 2, 0, 1], 0.5), [_f(3, 4)], lambda x: np.pad(x, ((1, 2), (0, 1)), constant_values=0.5))  # noqa: E501
+for _mode, _np in {"reflect": "reflect", "replicate": "edge", "circular": "wrap"}.items():
+    case("nn.pad", lambda x, m=_mode: op.nn.pad(x, [1, 2, 0, 1], 0, m), [_f(4, 4)], lambda x, m=_np: np.pad(x, ((1, 2), (0, 1)), mode=m))  # noqa: E501
+case("nn.dropout", op.nn.dropout, [_f(2, 3)], lambda x: (x, np.ones_like(x)))
+
+
+def _loop_conv(x: Array, w: Array, stride: int = 1) -> Array:
+    n, _, h, width = x.shape
+    o, _, kh, kw = w.shape
+    out = np.zeros((n, o, (h - kh) // stride + 1, (width - kw) // stride + 1), "float32")
+    for i in range(out.shape[2]):
+        for j in range(out.shape[3]):
+            patch = x[:, :, i * stride : i * stride + kh, j * stride : j * stride + kw]
+            out[:, :, i, j] = np.einsum("nchw,ochw->no", patch, w)
+    return out
+
+
+case("nn.conv2d", lambda x, w: op.nn.conv2d(x, w, 2), [_f(2, 3, 7, 6), _f(4, 3, 3, 2)], lambda x, w: _loop_conv(x, w, 2))  # noqa: E501
+case("nn.conv1d", op.nn.conv1d, [_f(2, 3, 7), _f(4, 3, 3)], lambda x, w: _loop_conv(x[:, :, None], w[:, :, None])[:, :, 0])  # noqa: E501
+case("nn.max_pool2d", lambda x: op.nn.max_pool2d(x, 2, 2), [_f(1, 2, 4, 6)], lambda x: x.reshape(1, 2, 2, 2, 3, 2).max((3, 5)))  # noqa: E501
+case("nn.avg_pool2d", lambda x: op.nn.avg_pool2d(x, 2, 2), [_f(1, 2, 4, 6)], lambda x: x.reshape(1, 2, 2, 2, 3, 2).mean((3, 5)))  # noqa: E501
+case("nn.max_pool1d", lambda x: op.nn.max_pool1d(x, 2, 2), [_f(1, 2, 6)], lambda x: x.reshape(1, 2, 3, 2).max(3))  # noqa: E501
+case("nn.adaptive_avg_pool2d", lambda x: op.nn.adaptive_avg_pool2d(x, 1), [_f(1, 2, 4, 6)], lambda x: x.mean((2, 3), keepdims=True))  # noqa: E501
+case("image.resize2d", lambda x: op.image.resize2d(x, [4, 6], method="nearest_neighbor", coordinate_transformation_mode="asymmetric", rounding_method="floor"), [_f(1, 2, 2, 3)], lambda x: x.repeat(2, 2).repeat(2, 3))  # noqa: E501
+
+
+def _module(build: Build, types: list[TensorType]) -> IRModule:
+    params = [Var(f"x{i}", t) for i, t in enumerate(types)]
+    bb = BlockBuilder()
+    with bb.function("main", params):
+        with bb.dataflow():
+            out = bb.emit_output(build(*params))
+        bb.emit_func_output(out)
+    return bb.get()
+
+
+def _check(ty: Any, got: Any, want: Any) -> None:
+    if isinstance(want, tuple):
+        assert isinstance(ty, TupleType)
+        for t, g, w in zip(ty.fields, got, want, strict=True):
+            _check(t, g, w)
+        return
+    assert isinstance(ty, TensorType)
+    assert ty.ndim == want.ndim
+    assert got.shape == want.shape
+    assert str(ty.dtype) == str(got.dtype)
+    if want.dtype.kind == "f":
+        np.testing.assert_allclose(got, want, rtol=2e-5, atol=1e-6)
+    else:
+        assert np.array_equal(got, want)
+
+
+_IDS = [f"{name}-{i}" for i, (name, *_) in enumerate(CASES)]
+
+
+@pytest.mark.parametrize(("name", "build", "inputs", "expected"), CASES, ids=_IDS)
+def test_with_constant_shapes(name: str, build: Build, inputs: list[Array], expected: Build) -> None:
+    mod = _module(build, [TensorType(x.shape, str(x.dtype)) for x in inputs])
+    ty, want = mod["main"].ret_ty, expected(*inputs)  # type: ignore[attr-defined]
+    _check(ty, interpret(mod, *inputs), want)
+    flat = zip(ty.fields if isinstance(want, tuple) else [ty], want if isinstance(want, tuple) else [want], strict=True)  # noqa: E501
+    for t, w in flat:
+        assert [d.value for d in t.dims] == list(w.shape)
+
+
+@pytest.mark.parametrize(
+    ("name", "build", "inputs", "expected"),
+    [c for c in CASES if c[2] and c[0] not in ("split", "squeeze", "reshape", "broadcast_to")],
+)
+def test_with_a_symbolic_first_dimension(
+    name: str, build: Build, inputs: list[Array], expected: Build
+) -> None:
+    """All inputs with the extent of the first one share its symbol."""
+    n = Var("n", "int64")
+    extent = inputs[0].shape[0]
+    types = [
+        TensorType([n if i == 0 and d == extent and x.ndim == inputs[0].ndim else d for i, d in enumerate(x.shape)], str(x.dtype))  # noqa: E501
+        for x in inputs
+    ]
+    mod = _module(build, types)
+    _check(mod["main"].ret_ty, interpret(mod, *inputs), expected(*inputs))  # type: ignore[attr-defined]
+
+
+#: Operators without a case here, and where they are tested instead.
+ELSEWHERE = {
+    "nn.conv3d", "nn.conv1d_transpose", "nn.conv2d_transpose", "nn.conv3d_transpose",
+    "nn.max_pool3d", "nn.avg_pool1d", "nn.avg_pool3d", "nn.adaptive_avg_pool1d",
+    "nn.adaptive_avg_pool3d",  # against onnxruntime in tests/relax/frontend and tests/topi
+    "call_tir", "call_tir_inplace", "call_dps_packed", "call_pure_packed", "shape_of",
+    "tensor_to_shape", "shape_to_tensor", "null_value", "print", "assert_op",  # test_calls
+}  # fmt: skip
+
+
+def test_every_operator_with_loops_has_a_case() -> None:
+    named = {name for name, *_ in CASES} | ELSEWHERE
+    missing = {n.removeprefix("relax.") for n in relax_ops.names()} - named
+    missing = {n for n in missing if not n.startswith(("memory.", "builtin.", "vm."))}
+    assert not missing
