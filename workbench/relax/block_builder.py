@@ -13,7 +13,7 @@ Every emitted expression is normalised: nested calls get variables of their own,
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any
@@ -144,6 +144,24 @@ class BlockBuilder:
                 )
         finally:
             _stack.reset(token)
+            self._frames.remove(frame)
+
+    @contextmanager
+    def collect(self, taken: Iterable[str] = ()) -> Iterator[list[BindingBlock]]:
+        """Collects what is emitted into the yielded list of blocks, without making a function.
+
+        For passes that rebuild a function; `taken` are names not to give to new variables.
+        """
+        frame = _Frame("<collect>", [], {}, True, True)
+        for name in taken:
+            frame.names.reserve(name)
+        blocks: list[BindingBlock] = []
+        self._frames.append(frame)
+        try:
+            yield blocks
+            self._close_block(frame)
+            blocks.extend(frame.blocks)
+        finally:
             self._frames.remove(frame)
 
     @contextmanager
