@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from tests.target.programs import elementwise
+from workbench import tirx
 from workbench.runtime import DataType
 from workbench.tirx import (
     EQ,
@@ -33,7 +34,6 @@ from workbench.tirx import (
     Sub,
 )
 from workbench.tirx.op import builtin, math
-from workbench import tirx
 
 INTS = ["int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"]
 FLOATS = ["float16", "bfloat16", "float32", "float64", "float8_e4m3fn", "float8_e5m2"]
@@ -370,7 +370,7 @@ def test_contraction_is_an_option() -> None:
     rng = np.random.default_rng(22)
     a, b, c = (rng.standard_normal(4096).astype("float32") for _ in range(3))
     exact = a * b + c
-    make = lambda x, y, z: Add(Mul(x, y), z)  # noqa: E731
+    make = lambda x, y, z: Add(Mul(x, y), z)
     same(elementwise(make, [a, b, c], "float32"), exact)
     default = elementwise(make, [a, b, c], "float32", target=Target("llvm"))
     np.testing.assert_allclose(default, exact, atol=1e-6)

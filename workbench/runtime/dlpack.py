@@ -100,5 +100,5 @@ def array_at(
     storage = dtype.numpy()
     count = int(np.prod(shape, dtype=np.int64))
     buffer = (ctypes.c_char * (count * storage.itemsize)).from_address(address)
-    buffer._owner = owner
-    return np.frombuffer(buffer, dtype=storage, count=count).reshape(shape)
+    buffer._owner = owner  # type: ignore[attr-defined]
+    return np.frombuffer(memoryview(buffer), dtype=storage, count=count).reshape(shape)

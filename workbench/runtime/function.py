@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 
 from workbench.core.errors import RegistryError, WorkbenchError, did_you_mean
-from workbench.runtime import tensor as _tensor
-from workbench.runtime.tensor import Tensor
+from workbench.runtime.tensor import Tensor, of_array, of_ffi
 
 
 class FunctionNotFoundError(WorkbenchError, AttributeError, ValueError):
@@ -19,7 +18,7 @@ class FunctionNotFoundError(WorkbenchError, AttributeError, ValueError):
 def to_ffi(value: Any) -> Any:
     """What tvm-ffi is given for a value: NumPy arrays it would refuse are wrapped first."""
     if type(value) is np.ndarray and (value.dtype.isbuiltin != 1 or not value.flags.writeable):
-        return _tensor.of_array(value)
+        return of_array(value)
     if isinstance(value, (list, tuple)):
         return [to_ffi(item) for item in value]
     if isinstance(value, np.generic):
@@ -34,7 +33,7 @@ def from_ffi(value: Any) -> Any:
     import tvm_ffi
 
     if isinstance(value, tvm_ffi.Tensor):
-        return _tensor.of_ffi(value)
+        return of_ffi(value)
     if isinstance(value, (tvm_ffi.Array, tvm_ffi.List)):
         return tuple(from_ffi(item) for item in value)
     if isinstance(value, tvm_ffi.Function):

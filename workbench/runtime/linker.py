@@ -78,6 +78,6 @@ def _link(output: str | Path, objects: Sequence[bytes | str | Path], mode: str) 
     if not failures:
         raise LinkError(
             f"cannot write {output.name}: no linker found (looked for ld, gcc, cc, clang, ziglang)",
-            hint="pip install ziglang, or install binutils; a .o file needs no linker",
+            hint="pip install ziglang, or install binutils",
         )
     raise LinkError(f"cannot link {output.name}:\n" + "\n".join(failures))

@@ -201,26 +201,30 @@ def _rebuild(shape: tuple[int, ...], dtype: str, data: bytes) -> Tensor:
 
 def of_array(array: np.ndarray[Any, Any], dtype: DataType | None = None) -> Tensor:
     """Wraps an array without copying it."""
-    self = object.__new__(Tensor)
-    self._array = array
-    self._ffi = None
-    self.shape = array.shape
-    self.dtype = dtype or DataType(array.dtype.name)
-    self.device = _CPU
-    return self
+    return _make(array, None, array.shape, dtype or DataType(array.dtype.name), _CPU)
 
 
 def of_ffi(value: Any) -> Tensor:
     """Wraps a tvm-ffi tensor without copying it."""
-    self = object.__new__(Tensor)
-    self._array = None
-    self._ffi = value
-    self.shape = tuple(value.shape)
-    self.dtype = DataType(str(value.dtype))
     where = value.device
-    self.device = (
-        _CPU if where.type == "cpu" and where.index == 0 else Device(where.type, where.index)
-    )
+    on_cpu = where.type == "cpu" and where.index == 0
+    device = _CPU if on_cpu else Device(where.type, where.index)
+    return _make(None, value, tuple(value.shape), DataType(str(value.dtype)), device)
+
+
+def _make(
+    array: np.ndarray[Any, Any] | None,
+    ffi: Any,
+    shape: tuple[int, ...],
+    dtype: DataType,
+    device: Device,
+) -> Tensor:
+    self = object.__new__(Tensor)
+    self._array = array  # pyright: ignore[reportPrivateUsage]  (the constructor is not public)
+    self._ffi = ffi  # pyright: ignore[reportPrivateUsage]
+    self.shape = shape
+    self.dtype = dtype
+    self.device = device
     return self
 
 

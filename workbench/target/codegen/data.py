@@ -1,8 +1,9 @@
 """Bytes (weights, bytecode) as an object file, so that an exported library carries them.
 
-The bytes go into the read-only section of an ELF file written here: as LLVM text they would be three
-times as long and take seconds to parse. A small function makes them reachable from any tvm-ffi host:
-`NAME(0)` is their address, `NAME(1)` their number. `runtime.Module.embedded(NAME)` views them.
+The bytes go into the read-only section of an ELF file written here: as LLVM text they would be
+three times as long and take seconds to parse. A small function makes them reachable from any
+tvm-ffi host: `NAME(0)` is their address, `NAME(1)` their number. `runtime.Module.embedded(NAME)`
+views them.
 """
 
 from __future__ import annotations

@@ -145,7 +145,7 @@ def link_kernels(obj: bytes, symbols: Sequence[str], *, parallel: bool) -> Linke
 
 @lru_cache(maxsize=8)
 def exported_support(machine: Machine, parallel: bool) -> list[bytes]:
-    """The object files that every exported library carries: the check of arguments, and the pool if needed."""
+    """What every exported library carries: the check of arguments; the pool, if it is needed."""
     texts = [arguments.support_ir(machine, exported=True)]
     if parallel:
         texts.append(threadpool.threadpool_ir(machine, exported=True))

@@ -79,15 +79,8 @@ class _Tables:
 
     def parameter(self, position: int, param: Var) -> str:
         """The table entry of a parameter."""
-        kind, word, ndim, item, dims, strides, offset = (
-            arguments.HANDLE,
-            0,
-            0,
-            8,
-            "null",
-            "null",
-            -1,
-        )
+        kind, word, ndim, item, offset = arguments.HANDLE, 0, 0, 8, -1
+        dims = strides = "null"
         dtype: DataType = param.dtype
         if is_buffer_var(param):
             ty = buffer_type(param)
@@ -107,8 +100,8 @@ class _Tables:
         elif not dtype.is_handle:
             kind, word, ndim = arguments.INTEGER, dtype.bits, int(dtype.is_int or dtype.bits == 64)
         return (
-            f"ptr {self.text(param.name)}, ptr {self.text(describe(param))}, i32 {kind}, i32 {word}, "
-            f"i32 {ndim}, i32 {item}, ptr {dims}, ptr {strides}, i64 {offset}"
+            f"ptr {self.text(param.name)}, ptr {self.text(describe(param))}, i32 {kind}, "
+            f"i32 {word}, i32 {ndim}, i32 {item}, ptr {dims}, ptr {strides}, i64 {offset}"
         )
 
 

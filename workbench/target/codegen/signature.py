@@ -68,7 +68,8 @@ def signature_of(name: str, func: PrimFunc) -> Signature:
 def describe(param: Var) -> str:
     """A parameter's type as it is named in messages: float32[128, n], int32, handle."""
     if is_buffer_var(param):
-        return f"{buffer_type(param).dtype}[{', '.join(extent_text(e) for e in buffer_type(param).shape)}]"
+        ty = buffer_type(param)
+        return f"{ty.dtype}[{', '.join(map(extent_text, ty.shape))}]"
     return str(param.dtype)
 
 
