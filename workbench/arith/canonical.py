@@ -296,6 +296,8 @@ class Canonical:
         if found is None:
             found = self.numbers[key] = len(self.atoms)
             self.atoms.append(expr)
+        elif found not in self.sums:
+            self.atoms[found] = expr  # the spelling seen last: results do not depend on history
         return found
 
     def key(self, node: Any) -> Any:
@@ -495,14 +497,11 @@ class Canonical:
         coef_a, factors_a = self.factors(a)
         coef_b, factors_b = self.factors(b)
         found = factors_a + factors_b
-        key = ("product", *sorted(found))
-        number = self.numbers.get(key)
-        if number is None:
-            expr = self.atoms[found[0]]
-            for factor in found[1:]:
-                expr = make_mul(expr, self.atoms[factor])
-            number = self.register(key, expr)
-            self.products[number] = tuple(sorted(found))
+        expr = self.atoms[found[0]]
+        for factor in found[1:]:
+            expr = make_mul(expr, self.atoms[factor])
+        number = self.register(("product", *sorted(found)), expr)
+        self.products[number] = tuple(found)
         return Sum(a.ty, 0, {(number, 1, None): coef_a * coef_b})
 
     def factors(self, total: Sum) -> tuple[int, list[int]]:

@@ -56,6 +56,8 @@ _BINARY = {
     "Or": "|",
 }
 _COMMUTES = {"Add", "Mul", "Min", "Max", "EQ", "NE", "And", "Or"}
+#: Operators whose constant operand is moved to the right; a pattern with one has one order.
+_CONSTANT_LAST = {"Add", "Mul", "EQ", "NE"}
 _COMPARES = {"EQ", "NE", "LT", "LE", "GT", "GE"}
 
 
@@ -131,8 +133,9 @@ class Pattern:
     __hash__ = object.__hash__
 
 
-class PVar(Pattern):
-    """Matches any expression."""
+class Leaf(Pattern):
+    """A variable of patterns. (Siblings, not one a subclass of the other: Python would turn `x < c1`
+    round for a subclass on the right.)"""
 
     constant = False
 
@@ -143,7 +146,11 @@ class PVar(Pattern):
         return self.name
 
 
-class PConst(PVar):
+class PVar(Leaf):
+    """Matches any expression."""
+
+
+class PConst(Leaf):
     """Matches an integer constant."""
 
     constant = True
@@ -240,13 +247,13 @@ n = PConst("n")  # a number of lanes
 TRUE, FALSE = Op("true"), Op("false")
 
 
-def pattern_vars(pattern: Pattern) -> list[PVar]:
+def pattern_vars(pattern: Pattern) -> list[Leaf]:
     """The variables of a pattern in the order of their first occurrence."""
-    found: dict[str, PVar] = {}
+    found: dict[str, Leaf] = {}
     stack: list[Pattern] = [pattern]
     while stack:
         p = stack.pop()
-        if isinstance(p, PVar):
+        if isinstance(p, Leaf):
             found.setdefault(p.name, p)
         elif isinstance(p, Op):
             stack.extend(reversed(p.args))
@@ -310,12 +317,12 @@ def _variants(pattern: Pattern) -> Iterator[Pattern]:
     for args in itertools.product(*(list(_variants(a)) for a in pattern.args)):
         yield Op(pattern.name, *args)
         fixed = any(isinstance(a, (PConst, Literal)) for a in pattern.args)
-        if pattern.name in _COMMUTES and not fixed:
+        if pattern.name in _COMMUTES and not (fixed and pattern.name in _CONSTANT_LAST):
             yield Op(pattern.name, *reversed(args))
 
 
 def _renamed(pattern: Pattern, names: dict[str, str]) -> str:
-    if isinstance(pattern, PVar):
+    if isinstance(pattern, Leaf):
         fresh = names.setdefault(pattern.name, f"{'c' if pattern.constant else 'v'}{len(names)}")
         return fresh
     if isinstance(pattern, Op):
@@ -436,12 +443,12 @@ class _Code:
                 self.emit(f"{child} = {node}.{name}")
                 self.emit(f"if type({child}) is not {kind} or {child}.value != {arg.value}: return")
             else:
-                assert isinstance(arg, PVar)
+                assert isinstance(arg, Leaf)
                 self.leaf(arg, f"{node}.{name}", child_slot)
         for arg, child, child_slot in deeper:
             self.destructure(arg, child, child_slot)
 
-    def leaf(self, var: PVar, value: str, slot: str) -> None:
+    def leaf(self, var: Leaf, value: str, slot: str) -> None:
         known = self.bound.get(var.name)
         if known is not None:
             if var.constant:
@@ -466,7 +473,7 @@ class _Code:
 
     def is_constant(self, p: Pattern) -> bool:
         """Whether a pattern is made of constants alone."""
-        if isinstance(p, PVar):
+        if isinstance(p, Leaf):
             return p.constant
         if isinstance(p, Op):
             return p.name not in ("true", "false") and all(self.is_constant(a) for a in p.args)
@@ -476,7 +483,7 @@ class _Code:
         """Python code of a constant pattern; integer semantics of the IR."""
         if isinstance(p, Literal):
             return repr(p.value)
-        if isinstance(p, PVar):
+        if isinstance(p, Leaf):
             return p.name
         assert isinstance(p, Op)
         args = [self.number(a) for a in p.args]
@@ -529,7 +536,7 @@ class _Code:
         return f"{self.interval(a)[0]} {_BINARY[p.name]} {self.interval(b)[1]}"
 
     def operand(self, p: Pattern) -> str:
-        assert isinstance(p, PVar), f"a condition speaks of a pattern variable, not of {p!r}"
+        assert isinstance(p, Leaf), f"a condition speaks of a pattern variable, not of {p!r}"
         return self.bound[p.name]
 
     def interval(self, p: Pattern) -> tuple[str, str]:
@@ -547,7 +554,7 @@ class _Code:
 
     def construct(self, p: Pattern, slot: str) -> str:
         """Code that builds the pattern; emits what it needs before."""
-        if isinstance(p, PVar):
+        if isinstance(p, Leaf):
             return self.bound[p.name]
         if isinstance(p, Op) and p.name in ("true", "false"):
             return f"truth({self.types[slot]}, {p.name == 'true'})"
@@ -579,7 +586,7 @@ class _Code:
         return [slot] * len(op.args)
 
     def slot_below(self, p: Pattern) -> str | None:
-        if isinstance(p, PVar):
+        if isinstance(p, Leaf):
             return self.slots[p.name]
         if isinstance(p, Op):
             if p.name in _COMPARES:

@@ -83,7 +83,7 @@ class Rewriter:
             memo.clear()
         forward: dict[int, Any] = {}
         stack = [expr]
-        budget = 0
+        turns: dict[int, int] = {}  # how many rules in a row made a node
         while stack:
             node = stack[-1]
             if id(node) in memo:
@@ -103,9 +103,9 @@ class Rewriter:
                 memo[id(built)] = (built, built)
                 stack.pop()
             else:
-                budget += 1
-                if budget > 100_000:
-                    raise WorkbenchError(f"simplification does not end at {node}")
+                turn = turns[id(result)] = turns.get(id(node), 0) + 1
+                if turn > 1000:
+                    raise WorkbenchError(f"the rewrite rules turn in circles at {node}")
                 forward[id(node)] = result
                 stack.append(result)
         return memo[id(expr)][1]

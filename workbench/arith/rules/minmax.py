@@ -10,7 +10,6 @@ from workbench.arith.pattern import (
     pmin,
     s,
     select,
-    symbolic,
     w,
     x,
     y,
@@ -21,8 +20,6 @@ rule = RuleSet("minmax")
 
 rule(pmin(x, x), x, on=ANY)
 rule(pmax(x, x), x, on=ANY)
-rule(pmin(c1, x), pmin(x, c1), when=symbolic(x), on=INTEGER)
-rule(pmax(c1, x), pmax(x, c1), when=symbolic(x), on=INTEGER)
 rule(pmin(x, y), x, when=x <= y, on=INTEGER)
 rule(pmax(x, y), y, when=x <= y, on=INTEGER)
 
