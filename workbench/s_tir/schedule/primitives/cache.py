@@ -11,8 +11,13 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from workbench.core.traverse import iter_nodes
-from workbench.ir.expr import Expr, IntImm, Range, Var
-from workbench.s_tir.analysis.blocks import analyzer_for, loops_around, swept_regions
+from workbench.ir.expr import Range, Var
+from workbench.s_tir.analysis.blocks import (
+    analyzer_for,
+    conjunction,
+    loops_around,
+    swept_regions,
+)
 from workbench.s_tir.sblock_scope import Entry, Key
 from workbench.s_tir.schedule.base import ScheduleBase
 from workbench.s_tir.schedule.error import ScheduleError
@@ -24,6 +29,7 @@ from workbench.s_tir.schedule.primitives.buffers import (
     read_buffer,
     written_buffer,
 )
+from workbench.s_tir.schedule.primitives.nest import NestBuilder
 from workbench.s_tir.schedule.random_variable import SBlockRV
 from workbench.s_tir.schedule.state import replace_stmts
 from workbench.tirx.buffer import decl_buffer
@@ -32,7 +38,6 @@ from workbench.tirx.stmt import (
     BufferRegion,
     BufferStore,
     For,
-    ForKind,
     SBlock,
     SBlockRealize,
     SeqStmt,
@@ -73,20 +78,16 @@ def scoped_name(buffer: Var, scope: str) -> str:
     return f"{buffer.name}_{re.sub(r'[^0-9A-Za-z_]', '_', scope)}"
 
 
-def copy_nest(source: Var, target: Var, name: str, region: Sequence[Range]) -> Stmt:
-    """Loops that copy a region of a buffer to the same place of another."""
-    iter_vars: list[IterVar] = []
-    values: list[Any] = []
-    loops: list[tuple[Var, Expr]] = []
-    for place, (r, extent) in enumerate(zip(region, source.shape, strict=True)):
-        ty = extent.ty
-        loop = Var(f"ax{place}", ty)
-        size = r.extent if r.extent.dtype == extent.dtype else r.extent.astype(extent.dtype)
-        loops.append((loop, size))
-        iter_vars.append(IterVar(Range(extent), Var(f"v{place}", ty), IterType.DATA_PAR))
-        unit = isinstance(extent, IntImm) and extent.value == 1
-        zero = unit or (isinstance(r.min, IntImm) and r.min.value == 0)
-        values.append(loop if zero else r.min + loop)
+def copy_nest(
+    source: Var, target: Var, name: str, region: Sequence[Range], loops: Sequence[Entry]
+) -> Stmt:
+    """Loops that copy a region of a buffer to the same place of another, below `loops`."""
+    builder = NestBuilder(analyzer_for(loops), keep_unit=True)
+    iter_vars = [
+        IterVar(Range(extent), Var(f"v{place}", extent.ty), IterType.DATA_PAR)
+        for place, extent in enumerate(source.shape)
+    ]
+    values = [builder.bind(v, r) for v, r in zip(iter_vars, region, strict=True)]
     at = [v.var for v in iter_vars]
     block = SBlock(
         tuple(iter_vars),
@@ -95,10 +96,7 @@ def copy_nest(source: Var, target: Var, name: str, region: Sequence[Range]) -> S
         name,
         BufferStore(target, BufferLoad(source, at), at),
     )
-    body: Stmt = SBlockRealize(tuple(values), True, block)
-    for var, size in reversed(loops):
-        body = For(var, IntImm(var.dtype, 0), size, ForKind.SERIAL, body)
-    return body
+    return builder.build(SBlockRealize(tuple(values), conjunction(builder.terms), block))
 
 
 class CachePrimitives(ScheduleBase):
@@ -231,7 +229,9 @@ class CachePrimitives(ScheduleBase):
         region = self._region(place, buffer, writers if not reading else readers)
         self._last_copy = copy.name
         source, target = (buffer, copy) if reading else (copy, buffer)
-        nest = copy_nest(source, target, copy.name, region)
+        shared = place[0]
+        loops = [] if shared.is_block else [*loops_around(state, shared.key), shared]
+        nest = copy_nest(source, target, copy.name, region, loops)
         changes: dict[int, Stmt | None] = {}
         reuse: Reuse = {}
         for entry in readers if reading else [*writers, *readers]:

@@ -31,10 +31,10 @@ from workbench.s_tir.schedule.base import ScheduleBase
 from workbench.s_tir.schedule.error import ScheduleError
 from workbench.s_tir.schedule.instruction import primitive
 from workbench.s_tir.schedule.moves import Move
+from workbench.s_tir.schedule.primitives.nest import NestBuilder
 from workbench.s_tir.schedule.random_variable import LoopRV, SBlockRV
 from workbench.s_tir.schedule.state import ScheduleState, replace_stmts
-from workbench.tirx.expr import GE, LT, IterVar
-from workbench.tirx.stmt import For, ForKind, SBlock, SBlockRealize, SeqStmt, Stmt, stmt_list
+from workbench.tirx.stmt import SBlock, SBlockRealize, SeqStmt, Stmt, stmt_list
 
 Required = dict[int, Range]
 
@@ -75,59 +75,6 @@ def variable_ranges(
         for key in set(found) - set(here):
             free.add(key)
     return {k: r for k, r in found.items() if k not in free}
-
-
-class NestBuilder:
-    """A loop nest around a block for given ranges of its variables."""
-
-    def __init__(self, analyzer: Analyzer, keep_unit: bool) -> None:
-        self.analyzer = analyzer
-        self.keep_unit = keep_unit
-        self.loops: list[tuple[Var, Expr]] = []
-        self.terms: list[Expr] = []
-
-    def bind(self, iter_var: IterVar, wanted: Range | None) -> Expr:
-        """The value of a block variable; adds the loop it needs, and predicates."""
-        dom = iter_var.dom
-        assert dom is not None
-        low, extent = dom.min, dom.extent
-        if wanted is not None and not self._whole(wanted, dom):
-            low = wanted.min
-            extent = wanted.extent
-        unit = isinstance(extent, IntImm) and extent.value == 1
-        if isinstance(dom.extent, IntImm) and dom.extent.value == 1 and not self.keep_unit:
-            return dom.min
-        if unit and not self.keep_unit:
-            self._guard(low, dom)
-            return low
-        var = Var(f"ax{len(self.loops)}", iter_var.var.ty)
-        extent = extent if extent.dtype == var.dtype else extent.astype(var.dtype)
-        self.loops.append((var, extent))
-        self.analyzer.bind(var, Range(extent))
-        zero = isinstance(low, IntImm) and low.value == 0
-        value = var if zero else low + var
-        if low is not dom.min or extent is not dom.extent:
-            self._guard(value, dom)
-        return value
-
-    def _whole(self, wanted: Range, dom: Range) -> bool:
-        """Whether the wanted range is at least the whole domain."""
-        gap = self.analyzer.simplify(wanted.extent - dom.extent)
-        return isinstance(gap, IntImm) and gap.value >= 0
-
-    def _guard(self, value: Any, dom: Range) -> None:
-        end = self.analyzer.simplify(dom.min + dom.extent)
-        if not self.analyzer.can_prove(value < end):
-            self.terms.append(LT(value, end))
-        if not self.analyzer.can_prove(value >= dom.min):
-            self.terms.append(GE(value, dom.min))
-
-    def build(self, realize: SBlockRealize) -> Stmt:
-        """The loops around the realization."""
-        body: Stmt = realize
-        for var, extent in reversed(self.loops):
-            body = For(var, IntImm(var.dtype, 0), extent, ForKind.SERIAL, body)
-        return body
 
 
 def rebuilt_nest(
