@@ -46,11 +46,11 @@ def steps(sch: Any) -> list[tuple[str, Callable[[], Any]]]:
         ("reorder", lambda: sch.reorder(*(kept[n] for n in ("io", "jo", "ko", "ki", "ii", "ji")))),
         ("cache_write", lambda: kept.update(w=sch.cache_write(block, 0, "global"))),
         ("reverse_compute_at", lambda: sch.reverse_compute_at(kept["w"], kept["jo"])),
-        ("decompose_reduction", lambda: sch.decompose_reduction(block, kept["ko"])),
         ("vectorize", lambda: sch.vectorize(kept["ji"])),
         ("unroll", lambda: sch.unroll(kept["ii"])),
         ("parallel", lambda: sch.parallel(kept["io"])),
         ("annotate", lambda: sch.annotate(kept["jo"], "note", 1)),
+        ("decompose_reduction", lambda: sch.decompose_reduction(block, kept["ko"])),
     ]
 
 
