@@ -144,7 +144,9 @@ def compile_kernels(mod: IRModule, target: Target, lines_of: LinesOf | None = No
 def _link(kernel: Kernel) -> None:
     signature = kernel.signature
     names = [signature.packed_symbol, signature.symbol]
-    kernel.linked = jit.link_kernels(kernel.compiled.obj, names, parallel=kernel.ir.parallel)
+    kernel.linked = jit.link_kernels(
+        kernel.compiled.obj, names, parallel=kernel.ir.parallel, externs=kernel.ir.externs
+    )
 
 
 def as_module(kernels: list[Kernel], target: Target) -> Module:

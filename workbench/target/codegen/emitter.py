@@ -83,6 +83,8 @@ class ModuleEmitter:
         self.globals: list[str] = []
         self.functions: list[str] = []
         self.uses_pool = False
+        #: C functions that the program itself names: they must exist where the code is linked.
+        self.externs: set[str] = set()
         self.callees: dict[str, Any] = {}
         self._program = program
         self._declared: dict[str, str] = {}

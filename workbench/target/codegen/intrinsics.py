@@ -382,6 +382,7 @@ def _call_extern(fn: FunctionEmitter, e: Call) -> str:
     name, *rest = e.args
     if not isinstance(name, StringImm):
         raise CodegenError(f"{fn.name}: call_extern needs the name of a C function", nodes=[e])
+    fn.module.externs.add(name.value)
     args = [_argument(fn, a) for a in rest]
     dtype: DataType | None = None if e.ty is None or e.dtype.is_void else e.dtype
     result = "void" if dtype is None else memory(dtype)

@@ -10,7 +10,7 @@ import atexit
 import ctypes
 import itertools
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
@@ -135,8 +135,19 @@ def support() -> Linked:
     return link_object(compile_ir(text, host_machine(), 1).obj, names)
 
 
-def link_kernels(obj: bytes, symbols: Sequence[str], *, parallel: bool) -> Linked:
-    """Links kernels; `parallel` says whether they launch parallel loops."""
+def link_kernels(
+    obj: bytes, symbols: Sequence[str], *, parallel: bool, externs: Iterable[str] = ()
+) -> Linked:
+    """Links kernels; `parallel` says whether they launch parallel loops, `externs` which C functions
+    they call by name. Raises `CodegenError` naming those that this process does not have.
+    """
+    process = ctypes.CDLL(None)
+    missing = [name for name in sorted(externs) if not hasattr(process, name)]
+    if missing:
+        raise CodegenError(
+            f"T.call_extern: this process has no C function {', '.join(map(repr, missing))}",
+            hint="load its library first: ctypes.CDLL(path, ctypes.RTLD_GLOBAL)",
+        )
     imports = dict(support().addresses)
     if parallel:
         imports[threadpool.LAUNCH] = pool().launch

@@ -28,11 +28,13 @@ _RECURSION = 200_000
 
 @dataclass(frozen=True)
 class KernelIR:
-    """The text of a function's module, its interface, and whether it launches parallel loops."""
+    """The text of a function's module, its interface, whether it launches parallel loops, and the C
+    functions it calls by name."""
 
     text: str
     signature: Signature
     parallel: bool
+    externs: frozenset[str] = frozenset()
 
 
 @contextmanager
@@ -86,7 +88,7 @@ def generate(
                     )
                 _emit(module, own, inner, f"{callee}.local", internal=True)
         emit_packed_entry(module, signature)
-    return KernelIR(module.text(), signature, module.uses_pool)
+    return KernelIR(module.text(), signature, module.uses_pool, frozenset(module.externs))
 
 
 def _emit(
