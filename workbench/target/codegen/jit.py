@@ -138,8 +138,10 @@ def support() -> Linked:
 def link_kernels(
     obj: bytes, symbols: Sequence[str], *, parallel: bool, externs: Iterable[str] = ()
 ) -> Linked:
-    """Links kernels; `parallel` says whether they launch parallel loops, `externs` which C functions
-    they call by name. Raises `CodegenError` naming those that this process does not have.
+    """Links kernels.
+
+    `parallel` says whether they launch parallel loops, `externs` which C functions they call by
+    name. Raises `CodegenError` naming those that this process does not have.
     """
     process = ctypes.CDLL(None)
     missing = [name for name in sorted(externs) if not hasattr(process, name)]
