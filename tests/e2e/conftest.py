@@ -103,15 +103,19 @@ class Opened:
         self.errors = errors
 
     def run_all(self, seconds=120):
-        """Run every cell and wait until the kernel is idle again."""
+        """Run every cell and wait until the kernel is idle again; fails with a cell's traceback."""
         self.page.evaluate("jupyterapp.commands.execute('notebook:run-all-cells')")
+        # After an error the cells behind it never get a number.
         self.page.wait_for_function(
             """() => { const cells = [...document.querySelectorAll('.jp-CodeCell')];
-            const prompt = (c) => c.querySelector('.jp-InputArea-prompt').innerText;
-            return cells.length && cells.every((c) => /\\[\\d+\\]/.test(prompt(c))
-              || !c.querySelector('.cm-content').innerText.trim()); }""",
+            const done = (c) => /\\[\\d+\\]/.test(c.querySelector('.jp-InputArea-prompt').innerText)
+              || !c.querySelector('.cm-content').innerText.trim();
+            return cells.length && (cells.every(done)
+              || document.querySelector('[data-mime-type="application/vnd.jupyter.error"], '
+                + '[data-mime-type="application/vnd.jupyter.stderr"]')); }""",
             timeout=seconds * 1000,
         )
+        assert self.output_errors() == []
 
     def theme(self, name):
         """Change the theme and wait for it."""

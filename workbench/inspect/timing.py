@@ -96,7 +96,7 @@ class Conditions:
         """For a caption."""
         word = "thread" if self.threads == 1 else "threads"
         versions = ", ".join(f"{name} {version}" for name, version in self.versions)
-        out = [self.machine, f"{self.threads} {word}; {versions}"]
+        out = [self.machine, "; ".join(filter(None, (f"{self.threads} {word}", versions)))]
         if self.shared:
             out.append(
                 f"other programs kept {self.busy:.0%} of the processor busy: times are upper bounds"

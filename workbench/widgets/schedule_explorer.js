@@ -42,7 +42,7 @@ function render({ model, el }) {
       role: "option", "aria-selected": String(item.current), "data-state": item.id, "data-here": item.current,
       class: (item.current ? "wb-on " : "") + (item.active ? "" : "wb-off"), style: `padding-left:${6 + 14 * item.depth}px`,
       title: item.active ? "" : "another branch: click to go there", onclick: () => step("goto", { state: item.id }),
-    }, (item.current ? "▶ " : item.active ? "· " : "⑂ ") + item.text, item.time ? wbEl("span", { class: "wb-dim" }, "  " + item.time) : null)));
+    }, (item.current ? "▶ " : item.active ? "· " : "◦ ") + item.text, item.time ? wbEl("span", { class: "wb-dim" }, "  " + item.time) : null)));
     undo.disabled = !next.undo;
     redo.disabled = !next.redo;
     const still = nodes().some((n) => n.dataset.id === picked);
@@ -78,7 +78,7 @@ function render({ model, el }) {
     const attrs = { class: "wb-input", "data-arg": arg.name, "aria-label": arg.name };
     let made;
     if (arg.choices) made = wbEl("select", attrs, ...arg.choices.map(([value, label]) => wbEl("option", { value, selected: value === arg.value }, label)));
-    else made = wbEl("input", { ...attrs, type: "text", value: arg.value ?? "", placeholder: arg.hint ?? "" });
+    else made = wbEl("input", { ...attrs, type: "text", size: Math.max(4, Math.min(30, String(arg.value ?? "").length + 1)), value: arg.value ?? "", placeholder: arg.hint ?? "" });
     return wbEl("label", {}, arg.name, made);
   }
   function list(menu) {
