@@ -594,6 +594,31 @@ def decompose_no_reduction(s):
     s.decompose_reduction(d, i)
 
 
+@case("matmul")
+def rfactor_inner(s):
+    b, i, j, k = loops(s)
+    k0, k1 = s.split(k, [None, 16])
+    s.rfactor(k1, 0)
+
+
+@case("matmul")
+def rfactor_last(s):
+    b, i, j, k = loops(s)
+    k0, k1 = s.split(k, [4, None])
+    s.rfactor(k0, -1)
+
+
+@case("conv")
+def rfactor_window(s):
+    b, n, o, h, w, rc, ry, rx = loops(s)
+    s.rfactor(ry, 2)
+
+
+@case("matmul")
+def rfactor_spatial(s):
+    s.rfactor(loops(s)[1], 0)
+
+
 # Annotations, buffers, variables
 
 
@@ -644,6 +669,21 @@ def scope_unknown(s):
 @case("matmul")
 def variables_of_block(s):
     s.reorder_block_iter_var(s.get_sblock("C"), [1, 0, 2])
+
+
+@case("matmul")
+def reindexed(s):
+    b = s.get_sblock("C")
+    s.reorder_block_iter_var(b, [1, 0, 2])
+    s.reindex(b, ("read", 0))
+    s.reindex(b, ("write", 0))
+
+
+@case("conv")
+def reindexed_window(s):
+    b = s.get_sblock("C")
+    s.reorder_block_iter_var(b, [0, 2, 3, 4, 5, 6, 1])
+    s.reindex(b, ("read", 1))
 
 
 # Looking things up, sampling

@@ -19,6 +19,8 @@ from workbench.s_tir.schedule.primitives.loop_kind import LoopKindPrimitives
 from workbench.s_tir.schedule.primitives.loops import LoopPrimitives
 from workbench.s_tir.schedule.primitives.lookup import LookupPrimitives
 from workbench.s_tir.schedule.primitives.reduction import ReductionPrimitives
+from workbench.s_tir.schedule.primitives.reindex import ReindexPrimitives
+from workbench.s_tir.schedule.primitives.rfactor import RFactorPrimitives
 from workbench.s_tir.schedule.primitives.sampling import SamplingPrimitives
 from workbench.s_tir.schedule.random_variable import LoopRV, SBlockRV
 from workbench.s_tir.schedule.state import ScheduleState, StmtSRef
@@ -34,8 +36,10 @@ class Schedule(
     ComputeAtPrimitives,
     InlinePrimitives,
     ReductionPrimitives,
+    RFactorPrimitives,
     AnnotationPrimitives,
     LayoutPrimitives,
+    ReindexPrimitives,
 ):
     """Transforms a program by primitives that keep its meaning.
 
