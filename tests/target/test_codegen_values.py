@@ -374,3 +374,16 @@ def test_contraction_is_an_option() -> None:
     same(elementwise(make, [a, b, c], "float32"), exact)
     default = elementwise(make, [a, b, c], "float32", target=Target("llvm"))
     np.testing.assert_allclose(default, exact, atol=1e-6)
+
+
+@pytest.mark.parametrize("cpu", ["x86-64", "x86-64-v3"])
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float8_e4m3fn"])
+def test_narrow_floats_on_older_processors(cpu: str, dtype: str) -> None:
+    from workbench.target import Target
+
+    a, b = samples(dtype, 23), samples(dtype, 24)
+    target = Target({"kind": "llvm", "mcpu": cpu})
+    with np.errstate(all="ignore"):
+        want = (a * b).astype(a.dtype)
+    for lanes in (1, 8):
+        same(elementwise(Mul, [a, b], dtype, lanes=lanes, target=target), want)

@@ -62,6 +62,27 @@ def ffi_addresses() -> dict[str, int]:
     }
 
 
+#: Conversions of float16 that LLVM calls on processors without instructions for them.
+_HALF_HELPERS = ("__extendhfsf2", "__truncsfhf2", "__truncdfhf2")
+
+
+def _half_helpers(obj: bytes) -> dict[str, int]:
+    """Addresses of the helpers an object mentions, from the compiler's support library."""
+    wanted = [name for name in _HALF_HELPERS if name.encode() in obj]
+    if not wanted:
+        return {}
+    try:
+        library = ctypes.CDLL("libgcc_s.so.1")
+        return {
+            name: ctypes.cast(getattr(library, name), ctypes.c_void_p).value or 0 for name in wanted
+        }
+    except (OSError, AttributeError) as error:
+        raise CodegenError(
+            f"float16 on this processor needs {', '.join(wanted)} from libgcc, which is not here",
+            hint="install libgcc 12 or newer, or convert the model to float32",
+        ) from error
+
+
 def _lljit() -> Any:
     global _engine
     if _engine is None:
@@ -84,7 +105,8 @@ def link_object(
     """
     with _lock:
         builder = llvm().JITLibraryBuilder().add_object_img(obj).add_current_process()
-        for name, address in {**ffi_addresses(), **(imports or {})}.items():
+        given = {**ffi_addresses(), **_half_helpers(obj), **(imports or {})}
+        for name, address in given.items():
             builder = builder.import_symbol(name, address)
         for name in symbols:
             builder = builder.export_symbol(name)
