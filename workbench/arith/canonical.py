@@ -242,6 +242,8 @@ class Canonical:
     def other(self, node: Any, below: list[Any]) -> Form:
         """The form of any other node: canonical children; a cast of a sum is a sum of casts."""
         new = [self.to_expr(self.forms[id(c)][1]) for c in below]
+        if type(node) is Let:
+            new[0] = node.var  # what it binds stays a variable, also where its value is known
         if type(node) is Cast:
             return self.cast(node, self.forms[id(node.value)][1], new[0])
         if all(x is y for x, y in zip(new, below, strict=True)):
