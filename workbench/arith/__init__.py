@@ -1,13 +1,18 @@
 """Layer 4: integer arithmetic: simplification, bounds, sets, and the detection of iteration maps.
 
 `Analyzer` is the way in. The rewrite rules are data in `arith.rules`; `arith.canonical` is the normal
-form; `arith.iter_map` recognises affine bijections between loops and block variables.
+form; `arith.iter_map` recognises affine bijections between loops and block variables; `arith.int_set`
+and `arith.region` say which values an index takes while loops run.
 """
 
 from workbench.arith.analyzer import Analyzer, CompareResult, ProofStrength
 from workbench.arith.const_int_bound import ConstIntBound
 from workbench.arith.int_set import IntervalSet, IntSet, PresburgerSet
-from workbench.arith.modular_set import ModularSet
+from workbench.arith.int_solver import (
+    IntConstraints,
+    IntConstraintsTransform,
+    solve_linear_equations,
+)
 from workbench.arith.iter_map import (
     IterMapExpr,
     IterMapLevel,
@@ -21,4 +26,11 @@ from workbench.arith.iter_map import (
     normalize_iter_map_to_expr,
     normalize_to_iter_sum,
     subspace_divide,
+)
+from workbench.arith.linear import deduce_bound, detect_clip_bound, detect_linear_equation
+from workbench.arith.modular_set import ModularSet
+from workbench.arith.region import (
+    estimate_region_lower_bound,
+    estimate_region_strict_bound,
+    estimate_region_upper_bound,
 )

@@ -57,8 +57,8 @@ class ConstIntBound(Node):
     POS_INF: ClassVar[int] = POS_INF
     NEG_INF: ClassVar[int] = NEG_INF
 
-    min_value: int = field(conv=int)
-    max_value: int = field(conv=int)
+    min_value: int = field(converter=int)
+    max_value: int = field(converter=int)
 
 
 def _clip(value: int) -> int:

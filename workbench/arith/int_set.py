@@ -108,8 +108,8 @@ def is_neg_inf(expr: Any) -> bool:
 class IntervalSet(IntSet):
     """[min_value, max_value], ends included. Empty: min is +∞ and max is -∞."""
 
-    min_value: Expr = field(conv=as_expr)
-    max_value: Expr = field(conv=as_expr)
+    min_value: Expr = field(converter=as_expr)
+    max_value: Expr = field(converter=as_expr)
 
     @staticmethod
     def single_point(point: Any) -> IntervalSet:
@@ -175,7 +175,7 @@ class PresburgerSet(IntSet):
     """A set described by linear constraints over variables (kept as a condition)."""
 
     variables: tuple[Var, ...]
-    condition: Expr = field(conv=as_expr)
+    condition: Expr = field(converter=as_expr)
 
 
 def _plus(a: Any, b: Any) -> Any:
@@ -401,8 +401,11 @@ def _multiply(ev: _Evaluator, a: Ends, b: Ends) -> Ends:
         return _ALL
     factor = b[0]
     sign = ev.sign(factor)
-    if sign is None or (not _finite(*a) and type(factor) is not IntImm):
+    if not _finite(*a) and type(factor) is not IntImm:
         return _ALL
+    if sign is None:
+        ends = _times(a[0], factor), _times(a[1], factor)
+        return (ev.lesser(*ends), ev.greater(*ends))
     low, high = _times(a[0], factor), _times(a[1], factor)
     return (low, high) if sign > 0 else (high, low)
 

@@ -17,12 +17,21 @@ from enum import IntEnum
 from typing import Any
 
 from workbench.arith.analyzer import Analyzer, conjuncts
-from workbench.arith.build import imm, make_add, make_floordiv, make_floormod, make_mul, make_sub, same
+from workbench.arith.build import (
+    imm,
+    make,
+    make_add,
+    make_floordiv,
+    make_floormod,
+    make_mul,
+    make_sub,
+    same,
+)
 from workbench.core.errors import WorkbenchError
 from workbench.core.node import Node, field
 from workbench.core.traverse import iter_nodes
 from workbench.ir.expr import Expr, IntImm, Range, Var, as_expr
-from workbench.tirx.expr import EQ, GE, GT, LE, LT, Add, FloorDiv, FloorMod, IterVar, Mul, Sub
+from workbench.tirx.expr import EQ, GE, GT, LE, LT, Add, FloorDiv, FloorMod, IterVar, Max, Min, Mul, Sub
 
 
 class IterMapLevel(IntEnum):
@@ -50,17 +59,17 @@ class IterMapExpr(Expr):
 class IterMark(Node):
     """Something that runs through 0 … extent-1: a variable or a fused sum."""
 
-    source: Expr = field(conv=as_expr)
-    extent: Expr = field(conv=as_expr)
+    source: Expr = field(converter=as_expr)
+    extent: Expr = field(converter=as_expr)
 
 
 class IterSplitExpr(IterMapExpr):
     """source // lower_factor % extent * scale"""
 
     source: IterMark
-    lower_factor: Expr = field(conv=as_expr)
-    extent: Expr = field(conv=as_expr)
-    scale: Expr = field(conv=as_expr)
+    lower_factor: Expr = field(converter=as_expr)
+    extent: Expr = field(converter=as_expr)
+    scale: Expr = field(converter=as_expr)
     ty: Any = field(init=False, derive=lambda self: self.source.source.ty)
 
 
@@ -68,7 +77,7 @@ class IterSumExpr(IterMapExpr):
     """Σ args + base"""
 
     args: tuple[IterSplitExpr, ...]
-    base: Expr = field(conv=as_expr)
+    base: Expr = field(converter=as_expr)
     ty: Any = field(init=False, derive=lambda self: self.base.ty)
 
 
@@ -77,7 +86,7 @@ class IterMapResult(Node):
 
     indices: tuple[IterSumExpr, ...] = ()
     errors: tuple[str, ...] = ()
-    padding_predicate: Expr = field(conv=as_expr, default=None)
+    padding_predicate: Expr = field(converter=as_expr, default=None)
 
 
 class _Failed(Exception):
@@ -294,12 +303,12 @@ class _Detector:
         end: Any = split.extent
         for low in lows:
             if not self.math.at_most(low, least):
-                if not is_zero(least):
-                    raise _Failed("a predicate has several lower bounds")
-                least = low
+                below = self.math.at_most(least, low)
+                least = low if below else self.analyzer.simplify(make[Max](least, low))
         for high in highs:
             if not self.math.at_most(end, high):
-                end = high
+                below = self.math.at_most(high, end)
+                end = high if below else self.analyzer.simplify(make[Min](end, high))
         if is_zero(least) and end is split.extent:
             return
         extent = self.math.minus(end, least)

@@ -34,8 +34,8 @@ ANYTHING: Residue = (1, 0)
 class ModularSet(Node):
     """value = coeff * k + base for some integer k, with 0 <= base < coeff (coeff 0: a constant)."""
 
-    coeff: int = field(conv=int)
-    base: int = field(conv=int)
+    coeff: int = field(converter=int)
+    base: int = field(converter=int)
 
 
 def residue(coeff: int, base: int) -> Residue:

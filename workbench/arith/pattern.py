@@ -438,10 +438,13 @@ class _Code:
                 self.emit(f"if type({child}) is not {arg.name}: return")
                 deeper.append((arg, child, child_slot))
             elif isinstance(arg, Literal):
-                kind = "FloatImm" if self.rule.on is FLOATING else "IntImm"
                 child = self.fresh("n")
                 self.emit(f"{child} = {node}.{name}")
-                self.emit(f"if type({child}) is not {kind} or {child}.value != {arg.value}: return")
+                if self.rule.on is FLOATING:  # 0.0 is not -0.0
+                    test = f"type({child}) is not FloatImm or repr({child}.value) != '{arg.value}'"
+                else:
+                    test = f"type({child}) is not IntImm or {child}.value != {arg.value}"
+                self.emit(f"if {test}: return")
             else:
                 assert isinstance(arg, Leaf)
                 self.leaf(arg, f"{node}.{name}", child_slot)
