@@ -106,7 +106,7 @@ def test_empty_pipeline_says_so():
 
 def test_wrong_arguments_are_told():
     with pytest.raises(WorkbenchError, match="expected an IRModule, got int"):
-        trace(3)
+        trace(3, keep)
     with pytest.raises(WorkbenchError, match="expected a pass"):
         trace(module(), 3)
     with pytest.raises(WorkbenchError, match=r"(?s)no pass 'Bumb'.*demo.Bump"):

@@ -12,6 +12,7 @@ from workbench.inspect.timing import Measurement, Timing, compare
 from workbench.ir.expr import IntImm
 from workbench.ir.module import IRModule
 from workbench.runtime.tensor import tensor
+from workbench.s_tir.build import build
 from workbench.s_tir.schedule.schedule import Schedule
 from workbench.tirx.buffer import BufferType
 from workbench.tirx.function import PrimFunc
@@ -43,12 +44,11 @@ def random_arguments(func: PrimFunc, seed: int = 0) -> list[Any]:
 
 def runner(mod: IRModule, name: str, target: Any = "llvm") -> Callable[[], object]:
     """A call of one compiled loop function on made-up inputs."""
-    from workbench.driver import build
-
     func = mod[name]
     assert isinstance(func, PrimFunc)
     args = random_arguments(func)
-    call = build(mod, target=target)[name]
+    symbol = str(func.attrs.get("global_symbol", "main"))
+    call = build(func, target)[symbol]
     return lambda: call(*args)
 
 

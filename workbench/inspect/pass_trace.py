@@ -213,19 +213,17 @@ def _steps(events: Sequence[Event]) -> Iterator[PassStep]:
 
 def trace(
     mod: IRModule | BaseFunc,
-    pipeline: Callable[[IRModule], Any] | None = None,
+    pipeline: Callable[[IRModule], Any],
     *,
-    target: Any = "llvm",
     rewrites: bool = False,
     title: str = "",
 ) -> PassTrace:
-    """Run passes over `mod` and record each.
+    """Run passes over `mod` and record each; `wb.trace` has compiling as the default pipeline.
 
     Parameters
     ----------
     mod: module, or a function (a module is made of it).
-    pipeline: a `Pass`, or any function of a module; default: compiling for `target`.
-    target: what to compile for when no pipeline is given.
+    pipeline: a `Pass`, or any function of a module.
     rewrites: record single rewrites inside the passes as well (slower).
     title: heading of the views.
 
@@ -236,17 +234,16 @@ def trace(
         mod = IRModule.from_expr(mod)
     if not isinstance(mod, IRModule):
         raise WorkbenchError(f"trace: expected an IRModule, got {type(mod).__name__}")
-    run = pipeline if pipeline is not None else _default_pipeline(target)
-    if not callable(run):
+    if not callable(pipeline):
         raise WorkbenchError(
-            f"trace: expected a pass or a function of a module, got {type(run).__name__}"
+            f"trace: expected a pass or a function of a module, got {type(pipeline).__name__}"
         )
     kinds = ("pass", "rewrite") if rewrites else ("pass",)
     error: BaseException | None = None
     recorder: Recorder
     with recording(*kinds) as recorder:
         try:
-            run(mod)
+            pipeline(mod)
         except Exception as caught:
             # The trace is how a failing pipeline is looked at; an error before any pass is not
             # the business of a trace.
@@ -254,10 +251,3 @@ def trace(
                 raise
             error = caught
     return PassTrace(recorder.events, title or "Passes", error)
-
-
-def _default_pipeline(target: Any) -> Callable[[IRModule], Any]:
-    """Compiling for `target`."""
-    from workbench.driver import compile as build
-
-    return lambda mod: build(mod, target=target)

@@ -76,6 +76,9 @@ class Diff:
 def diff(before: str, after: str) -> Diff:
     """The structural difference of two scripts (each a whole module or one function)."""
     old, new = dict(split_functions(before)), dict(split_functions(after))
+    for side in (old, new):
+        if "" in side:
+            side[""] = [line for line in side[""] if _telling(line)]
     parts: list[FunctionDiff] = []
     renames: dict[str, str] = {}
     for name in [*new, *(n for n in old if n not in new)]:
@@ -121,6 +124,12 @@ def split_functions(text: str) -> Iterator[tuple[str, list[str]]]:
     current.extend(pending)
     if any(one.strip() for one in current):
         yield name, _trimmed(current)
+
+
+def _telling(line: str) -> bool:
+    """Whether a line outside functions says something about the program."""
+    text = line.strip()
+    return bool(text) and text != "pass" and not text.startswith("# from ")
 
 
 def _trimmed(lines: list[str]) -> list[str]:
