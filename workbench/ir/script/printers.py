@@ -22,13 +22,11 @@ from workbench.ir.global_info import DummyGlobalInfo, VDevice
 from workbench.ir.module import IRModule
 from workbench.ir.span import SequentialSpan, SourceName, Span
 from workbench.ir.type import FuncType, PointerType, PrimType, TupleType
-from workbench.script.doc import UNARY, Doc, call, join, literal, mapping, seq, text
+from workbench.script.doc import ATOM, UNARY, Doc, call, join, literal, mapping, seq, text
 from workbench.script.printer import Printer, attribute_printers, prints
 
 #: How a call of an operator is written: the part of its name before the first dot → function.
 call_printers: dict[str, Callable[[Call, Printer], Doc]] = {}
-
-INT32_LITERAL = "int32"
 
 
 def dtype_word(dtype: str, p: Printer) -> str:
@@ -40,10 +38,12 @@ def dtype_word(dtype: str, p: Printer) -> str:
 @prints(IntImm)
 def _int(node: IntImm, p: Printer) -> Doc:
     value, dtype = node.value, node.dtype
-    if dtype == "int32" and p.prefix == "T":
-        return Doc((str(value),), UNARY if value < 0 else 14)
+    if dtype == ("int32" if p.prefix == "T" else "int64"):  # what a plain number means here
+        return Doc((str(value),), UNARY if value < 0 else ATOM)
     if dtype == "bool":
-        return text(f"{dtype_word('bool', p)}({bool(value)})")
+        return text(
+            str(bool(value)) if p.prefix == "R" else f"{dtype_word('bool', p)}({bool(value)})"
+        )
     return text(f"{dtype_word(dtype, p)}({value})")
 
 
@@ -63,9 +63,9 @@ def _string(node: StringImm, p: Printer) -> Doc:
 
 @attribute_printers.register(IntImm)
 def _int_attribute(node: IntImm, p: Printer) -> Doc:
-    if node.dtype == "int32":  # a plain number would be read as a Python integer
-        return text(f"{dtype_word('int32', p)}({node.value})")
-    return _int(node, p)
+    # a plain number would be read as a Python integer
+    value = bool(node.value) if node.dtype == "bool" else node.value
+    return text(f"{dtype_word(node.dtype, p)}({value})")
 
 
 @attribute_printers.register(StringImm)
@@ -99,8 +99,7 @@ def _call(node: Call, p: Printer) -> Doc:
     if isinstance(node.op, Op):
         printer = call_printers.get(node.op.name.partition(".")[0], call_printers[""])
     else:
-        family = "relax" if p.prefix == "R" else ""
-        printer = call_printers.get(family, call_printers[""])
+        printer = call_printers.get("relax function" if p.prefix == "R" else "", _raw_call)
     return printer(node, p)
 
 
@@ -149,9 +148,6 @@ def _range(node: Range, p: Printer) -> Doc:
 
 @prints(PrimType)
 def _prim_type(node: PrimType, p: Printer) -> Doc:
-    if p.prefix == "R":
-        p.used_prefixes.add("R")
-        return call("R.Prim", literal(str(node.dtype)))
     return text(dtype_word(node.dtype, p))
 
 
