@@ -102,7 +102,7 @@ def test_clicks_and_code_share_one_schedule(panel):
     panel.sch.parallel(panel.sch.get_loops(block)[0])
     state = ask(panel, "undo")
     assert "sch.parallel" in state["said"]
-    assert [h["text"] for h in state["history"]][0] == "as written"
+    assert next(h["text"] for h in state["history"]) == "as written"
 
 
 def test_a_random_variable_is_looked_up_once(panel):
