@@ -56,6 +56,7 @@ LAYERS = {
 SEAMS = {
     ("workbench.core.text", "workbench.script"): "printing a node",
     ("workbench.core.node", "workbench.views"): "rich display of a node",
+    ("workbench.target.target", "workbench.target"): "a target looks its kind up",
 }
 
 
