@@ -196,11 +196,8 @@ class Printer:
             raise TypeError(f"a {type(value).__name__} has no script form")
         key = type(value).__type_key__ if isinstance(value, Node) else f"leaf.{leaf.name}"
         entries = self.metadata.setdefault(key, [])
-        for number, known in enumerate(entries):
-            if known is value:
-                break
-        else:
-            number = len(entries)
+        number = next((i for i, known in enumerate(entries) if known is value), len(entries))
+        if number == len(entries):
             entries.append(value)
         return Doc((f'metadata["{key}"][{number}]',), ATOM, value)
 

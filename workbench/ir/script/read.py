@@ -15,7 +15,8 @@ from workbench.ir.function import BaseFunc
 from workbench.ir.global_info import DummyGlobalInfo, VDevice
 from workbench.ir.module import IRModule
 from workbench.script.error import ScriptError
-from workbench.script.reader import Reader, decorator_of, read_definition
+from workbench.script.evaluate import Reader
+from workbench.script.reader import decorator_of, read_definition
 
 
 @dataclass

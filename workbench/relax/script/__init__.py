@@ -104,7 +104,7 @@ def __getattr__(name: builtins.str) -> object:
 
 
 def __dir__() -> list[builtins.str]:
-    known = {n for n in globals() if not n.startswith("_")} - {"annotations", "ast", "builtins"}
+    known = set(__all__) - {"printers"}
     known.update(n[6:].partition(".")[0] for n in _relax_ops.names())
     return sorted(known)
 

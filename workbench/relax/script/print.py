@@ -295,9 +295,7 @@ def _is_built(node: Call) -> bool:
         return False
     if len(operands) != len(node.args) or set(attrs) != set(node.attrs or {}):
         return False
-    same = all(
-        a is b or structural_equal(a, b) for a, b in zip(operands, node.args, strict=True)
-    )
+    same = all(a is b or structural_equal(a, b) for a, b in zip(operands, node.args, strict=True))
     wanted = node.attrs or {}
     return same and all(structural_equal(_frozen(v), wanted[k]) for k, v in attrs.items())
 

@@ -34,7 +34,7 @@ from workbench.relax.script.words import (
     type_of,
 )
 from workbench.relax.type import FuncType, TensorType
-from workbench.script.reader import Reader
+from workbench.script.evaluate import Reader
 from workbench.tirx.script.read import TirDialect, _declared_dtypes
 from workbench.tirx.script.values import MetaVar, NewVar
 
@@ -146,7 +146,9 @@ class BodyReader:
         """Reads statements until one returns."""
         for stmt in stmts:
             if self.here.result is not None:
-                raise self.reader.error(stmt, "this statement is never reached: a return is before it")
+                raise self.reader.error(
+                    stmt, "this statement is never reached: a return is before it"
+                )
             handler = _STATEMENTS.get(type(stmt))
             if handler is None:
                 raise self.reader.error(
@@ -170,7 +172,7 @@ class BodyReader:
             self.reader.define(name, value.value)
             return
         plain = (ModuleNames, Type, TypeWord, LaterType, GlobalVar, dict)
-        if isinstance(value, plain) or callable(value) and not isinstance(value, Expr):
+        if isinstance(value, plain) or (callable(value) and not isinstance(value, Expr)):
             self.reader.define(name, value)
             return
         with self.reader.at(target):
@@ -198,9 +200,7 @@ class BodyReader:
                 raise self.reader.error(target, f"a value of type {whole.ty} has no parts")
             parts = [TupleGetItem(whole, i) for i in range(len(fields))]
         if len(parts) != len(target.elts):
-            raise self.reader.error(
-                target, f"expected {len(target.elts)} values, got {len(parts)}"
-            )
+            raise self.reader.error(target, f"expected {len(target.elts)} values, got {len(parts)}")
         for part, item in zip(target.elts, parts, strict=True):
             self.bind(part, item)
 
@@ -298,7 +298,8 @@ def _if(self: BodyReader, node: ast.If) -> None:
     otherwise, other, _ = _branch(self, node.orelse)
     if name != other:
         raise self.reader.error(
-            node, f"both branches end with the same variable; here they define {name!r} and {other!r}"
+            node,
+            f"both branches end with the same variable; here they define {name!r} and {other!r}",
         )
     value = If(self.here.builder.as_leaf(convert_to_expr(condition)), then, otherwise)
     self.reader.define(name, self.emit(name, value, annotation))
@@ -321,8 +322,10 @@ def _branch(self: BodyReader, stmts: Sequence[ast.stmt]) -> tuple[SeqExpr, str, 
             raise self.reader.error(last, "the variable needs a value")
         with self.reader.at(last.value):
             result = convert_to_expr(self.reader.eval(last.value))
-            leaf = builder.as_leaf(result) if not isinstance(result, Call) else builder.emit(
-                result, f"{target.id}_value"
+            leaf = (
+                builder.as_leaf(result)
+                if not isinstance(result, Call)
+                else builder.emit(result, f"{target.id}_value")
             )
     self.here.outputs = outer
     return SeqExpr(tuple(blocks), leaf), target.id, annotation
@@ -360,7 +363,9 @@ def _parameters(reader: Reader, node: ast.FunctionDef) -> list[Var]:
     listed = [*args.posonlyargs, *args.args]
     for arg in listed:
         if arg.annotation is None:
-            raise reader.error(arg, f"the parameter {arg.arg!r} has no type", f"{arg.arg}: R.Tensor")
+            raise reader.error(
+                arg, f"the parameter {arg.arg!r} has no type", f"{arg.arg}: R.Tensor"
+            )
         _declare_symbols(reader, arg.annotation)
     params = []
     for arg in listed:
@@ -372,7 +377,9 @@ def _parameters(reader: Reader, node: ast.FunctionDef) -> list[Var]:
 
 
 def _names(node: ast.FunctionDef) -> set[str]:
-    return {n.id for n in ast.walk(node) if isinstance(n, ast.Name)} | {a.arg for a in node.args.args}
+    return {n.id for n in ast.walk(node) if isinstance(n, ast.Name)} | {
+        a.arg for a in node.args.args
+    }
 
 
 def _symbols_of(reader: Reader, node: ast.FunctionDef) -> dict[str, str]:

@@ -12,79 +12,84 @@ import ast
 from typing import Any
 
 from workbench.core.errors import did_you_mean
-from workbench.ir.expr import Call as _Call
 from workbench.ir.expr import FloatImm, IntImm, StringImm, as_expr
 from workbench.ir.expr import Op as _Op
 from workbench.runtime.dtype import DataType, DataTypeError
 from workbench.script.reader import definition_reader
 from workbench.tirx import op as _op
 from workbench.tirx.expr import CommReducer, IterVar, ProducerLoad, Reduce, Var
-from workbench.tirx.script import print_expr, print_stmt
-from workbench.tirx.script.build import (
-    BINARY_NODES,
-    Assert,
+from workbench.tirx.script import print_expr, print_func, print_stmt
+from workbench.tirx.script.blocks import (
     Axis,
-    Break,
-    Broadcast,
+    init,
+    reads,
+    sblock,
+    sblock_attr,
+    where,
+    writes,
+)
+from workbench.tirx.script.buffers import (
     Buffer,
-    Cast,
-    Continue,
-    Else,
-    If,
     LayoutWord,
-    Let,
-    Not,
-    Ramp,
-    Return,
-    Select,
-    Shuffle,
-    Then,
     TileLayout,
-    While,
-    add_to_parent,
     alloc_buffer,
     alloc_local,
     alloc_shared,
+    decl_buffer,
+    match_buffer,
+    sblock_alloc_buffer,
+)
+from workbench.tirx.script.build import (
+    Assert,
+    Break,
+    Continue,
+    Else,
+    If,
+    Return,
+    Then,
+    While,
+    add_to_parent,
     arg,
     attr,
     bind,
     buffer_store,
-    cast,
-    comm_reducer,
-    decl_buffer,
     env_thread,
     evaluate,
     func_attr,
     func_name,
     func_ret,
     grid,
-    index_map,
-    init,
-    iter_var,
     launch_thread,
-    match_buffer,
     parallel,
-    reads,
-    reduce,
-    sblock,
-    sblock_alloc_buffer,
-    sblock_attr,
     serial,
     static_assert,
-    target,
     thread_binding,
     unroll,
     vectorized,
-    where,
-    writes,
 )
-from workbench.tirx.script.build import BufferLoadNode as BufferLoad
-from workbench.tirx.script.build import CallNode as Call
-from workbench.tirx.script.build import make_range as Range
-from workbench.tirx.script.build import maximum as max
-from workbench.tirx.script.build import minimum as min
-from workbench.tirx.script.build import pointer as Ptr
-from workbench.tirx.script.build import tuple_type as Tuple
+from workbench.tirx.script.expressions import (
+    BINARY_NODES,
+    Broadcast,
+    Cast,
+    Let,
+    Not,
+    Ramp,
+    Select,
+    Shuffle,
+    cast,
+    comm_reducer,
+    index_map,
+    iter_var,
+    reduce,
+    target,
+)
+from workbench.tirx.script.expressions import BufferLoadNode as BufferLoad
+from workbench.tirx.script.expressions import CallNode as Call
+from workbench.tirx.script.expressions import make_range as Range
+from workbench.tirx.script.expressions import maximum as max
+from workbench.tirx.script.expressions import minimum as min
+from workbench.tirx.script.expressions import pointer as Ptr
+from workbench.tirx.script.expressions import tuple_type as Tuple
 from workbench.tirx.script.intrinsics import OPERATOR_OF
 from workbench.tirx.script.read import read_macro, read_prim_func
 from workbench.tirx.script.values import DtypeWord, HandleWord, LetWord
@@ -153,7 +158,7 @@ def _plain_call(full: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    known = {n for n in globals() if not n.startswith("_")} - {"ast", "annotations", "Any"}
+    known = {*__all__, *BINARY_NODES} - {"print_expr", "print_func", "print_stmt"}
     known.update(n for n in _op.__all__ if callable(getattr(_op, n)))
     known.update(n.partition(".")[2] for n in _Op.list_op_names() if n.startswith("tirx."))
     for base in ("int", "uint"):
@@ -229,6 +234,7 @@ __all__ = [  # the namespace is open: see __getattr__
     "parallel",
     "prim_func",
     "print_expr",
+    "print_func",
     "print_stmt",
     "ramp",
     "reads",

@@ -5,12 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from workbench.core.structural import structural_equal
-from workbench.core.traverse import free_vars, iter_nodes
-from workbench.ir.expr import Call, Expr, IntImm, Var
-from workbench.ir.script.printers import attributes, function_name
+from workbench.core.traverse import iter_nodes
+from workbench.ir.expr import Call, IntImm, Var
 from workbench.script.doc import (
     ADD,
-    ATOM,
     LOWEST,
     Doc,
     binary,
@@ -25,17 +23,13 @@ from workbench.script.printer import STATEMENTS, Printer, prints
 from workbench.tirx import stmt as S
 from workbench.tirx.buffer import BufferType
 from workbench.tirx.expr import IterVar
-from workbench.tirx.function import PrimFunc, TensorIntrin
 from workbench.tirx.script.print_buffer import (
     buffer_form,
     define_buffer,
-    implicit_offset,
     is_scalar_buffer,
-    own_stride,
     symbols,
 )
 from workbench.tirx.script.print_expr import _index, buffer_word, is_scalar_access, subscript
-from workbench.tirx.script.root import is_implicit_root
 
 STATEMENTS.append(S.Stmt)
 
@@ -329,6 +323,10 @@ def _attr(node: S.AttrStmt, p: Printer, concise: bool) -> None:
     p.block(lambda: body(inner, p))
 
 
+def _thread_key(axis: IterVar) -> str:
+    return "virtual_thread" if axis.thread_tag == "vthread" else "thread_extent"
+
+
 def _attr_header(node: S.AttrStmt, p: Printer) -> tuple[Doc, Any, Any]:
     """The header, the variable that it defines (or None) and the body below it."""
     owner = node.node
@@ -368,7 +366,7 @@ def _attr_node(owner: Any, p: Printer) -> Doc:
     if isinstance(owner, IntImm):
         return p.doc(owner)
     if type(owner) is int:
-        return literal(owner) if owner == 0 and False else call(_t("meta_var", p), literal(owner))
+        return call(_t("meta_var", p), literal(owner))
     return p.doc(owner)
 
 
@@ -400,11 +398,11 @@ def _block_content(node: S.SBlock, realize: S.SBlockRealize | None, p: Printer) 
         isinstance(realize.predicate, IntImm) and realize.predicate.value == 1
     ):
         p.line("T.where(", p.doc(realize.predicate), ")")
-    _block_header(node, p)
+    block_header(node, p)
     body(node.body, p)
 
 
-def _block_header(node: S.SBlock, p: Printer, regions: bool = True) -> None:
+def block_header(node: S.SBlock, p: Printer, regions: bool = True) -> None:
     """What is written of a block between its axes and its body.
 
     A region may speak of a buffer that the block allocates, or of a view that it makes; those are
@@ -503,119 +501,3 @@ def _remaps(axis: IterVar, value: Any, p: Printer) -> bool:
         and structural_equal(loop.min, axis.dom.min)
         and structural_equal(loop.extent, axis.dom.extent)
     )
-
-
-# Functions
-
-
-@prints(PrimFunc)
-def _prim_func(node: PrimFunc, p: Printer) -> None:
-    p.used_prefixes.add("T")
-    outer, p.prefix = p.prefix, "T"
-    declares, p.declares = p.declares, True
-    name = function_name(node, p)
-    hidden = ("s_tir",) if node.attrs.get("s_tir") is True else ()
-    options = []
-    if "global_symbol" not in node.attrs:
-        options.append("private=True")
-    if hidden:
-        options.append("s_tir=True")
-    p.line("@T.prim_func" + (f"({', '.join(options)})" if options else ""))
-    p.push()
-    params, matches, declared = _signature(node, p)
-    ret = [] if node.ret_type is None else [" -> ", p.doc(node.ret_type)]
-    p.line(f"def {name}(", *join(params), ")", *ret, ":")
-
-    def content() -> None:
-        if declared:
-            kinds = ", ".join(f"{_t(v.dtype, p)}()" for v in declared)
-            p.line(", ".join(p.use(v) for v in declared), f" = {kinds}")
-        for buffer, handle in matches:
-            form = buffer_form("match_buffer", buffer.ty, p, text(handle), with_dtype=True)
-            p.line(text(define_buffer(buffer, p), buffer), " = ", form)
-        shown = attributes(node, name, hidden)
-        if shown:
-            p.line("T.func_attr(", p.mapping(shown), ")")
-        for var in free_vars(node):
-            if isinstance(var, Var):
-                p.use(var)
-        _function_body(node, p)
-
-    p.block(content)
-    p.pop()
-    p.prefix, p.declares = outer, declares
-
-
-def _signature(node: PrimFunc, p: Printer) -> tuple[list[Doc], list[tuple[Var, str]], list[Var]]:
-    """The parameters, the buffers matched in the body, and the symbols declared there.
-
-    A symbol of a shape that is no parameter is written as a string where it occurs first. Buffers
-    with symbols that are not int32 take the form with a handle, which TVM can read as well.
-    """
-    scalars = [v for v in node.params if not isinstance(v.ty, BufferType)]
-    for var in scalars:
-        p.define(var)
-    params: list[Doc] = []
-    matches: list[tuple[Var, str]] = []
-    declared: list[Var] = []
-    for var in node.params:
-        ty = var.ty
-        if not isinstance(ty, BufferType):
-            params.append(Doc((text(p.use(var), var), ": ", p.doc(ty)), LOWEST))
-            continue
-        if _needs_handle(ty, p):
-            handle = p.fresh(f"var_{var.name}")
-            p.reserve(handle)
-            params.append(text(f"{handle}: {_t('handle', p)}"))
-            matches.append((var, handle))
-            continue
-        shape = []
-        for dim in ty.shape:
-            new = [v for v in symbols(dim) if not p.knows(v)]
-            for symbol in new:
-                p.define(symbol)
-                declared.append(symbol)
-            word = p.doc(dim)
-            shape.append(Doc((literal(str(word)),), ATOM, dim) if new else word)
-        form = buffer_form("Buffer", ty, p, shape=shape, with_dtype=True)
-        params.append(Doc((text(define_buffer(var, p), var), ": ", form), LOWEST))
-    return params, matches, declared
-
-
-def _needs_handle(ty: BufferType, p: Printer) -> bool:
-    """Whether the annotation cannot say the types of the symbols it brings."""
-    offset = ty.elem_offset
-    implicit = implicit_offset(ty, p)
-    new = [v for v in symbols(ty.shape) if not p.knows(v)]
-    if any(str(v.dtype) != "int32" for v in new):
-        return True
-    inner = {id(v) for v in new}
-    rest = [s for s in ty.strides if not own_stride(s, p)]
-    if offset is not None and not implicit:
-        rest.append(offset)
-    return any(not p.knows(v) and id(v) not in inner for v in symbols(tuple(rest)))
-
-
-def _function_body(node: PrimFunc, p: Printer) -> None:
-    inner: Expr | S.Stmt = node.body
-    if p.options.syntax_sugar and is_implicit_root(inner):
-        assert isinstance(inner, S.SBlockRealize)
-        p.page.open(inner)
-        p.page.open(inner.block)
-        p.line('# with T.sblock("root"):')
-        _block_header(inner.block, p, regions=False)
-        body(inner.block.body, p)
-        p.page.close(inner.block)
-        p.page.close(inner)
-        return
-    body(inner, p)
-
-
-@prints(TensorIntrin)
-def _tensor_intrin(node: TensorIntrin, p: Printer) -> None:
-    for name, function in (("desc", node.desc), ("impl", node.impl)):
-        if name == "impl":
-            p.page.add(0, "")
-        p.facts["printed name"] = name
-        p.stmt(function)
-        p.facts.pop("printed name")

@@ -7,16 +7,16 @@ import builtins
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from workbench.ir.expr import Expr, GlobalVar, IntImm, Op, Var, is_prim_expr
+from workbench.ir.expr import GlobalVar, IntImm, Op, Var, is_prim_expr
 from workbench.ir.type import TupleType
 from workbench.script.error import ScriptError
-from workbench.script.reader import Reader
+from workbench.script.evaluate import Reader
 from workbench.tirx import expr as nodes
-from workbench.tirx import op
 from workbench.tirx import stmt as S
 from workbench.tirx.expr import IterVar
 from workbench.tirx.function import PrimFunc
-from workbench.tirx.script import build
+from workbench.tirx.script import buffers, build, expressions
+from workbench.tirx.script.dialect import TirDialect, bounds
 from workbench.tirx.script.root import needs_root
 from workbench.tirx.script.state import FunctionState, _current, sequence
 from workbench.tirx.script.values import (
@@ -26,145 +26,12 @@ from workbench.tirx.script.values import (
     LetWord,
     LoopFrame,
     MetaVar,
-    NewVar,
     Pending,
     Scalar,
     type_of,
+    value_for,
     value_of,
 )
-
-# Operators
-
-
-class TirDialect:
-    """Python's operators on expressions of the loop IR.
-
-    An operator on operands of one data type gives the node it stands for; constants are folded and
-    types matched by `tirx.op`.
-    """
-
-    nodes: dict[str, tuple[type, str]] = {
-        "add": (nodes.Add, "add"),
-        "sub": (nodes.Sub, "subtract"),
-        "mul": (nodes.Mul, "multiply"),
-        "truediv": (nodes.Div, "divide"),
-        "floordiv": (nodes.FloorDiv, "floordiv"),
-        "mod": (nodes.FloorMod, "floormod"),
-        "eq": (nodes.EQ, "equal"),
-        "ne": (nodes.NE, "not_equal"),
-        "lt": (nodes.LT, "less"),
-        "le": (nodes.LE, "less_equal"),
-        "gt": (nodes.GT, "greater"),
-        "ge": (nodes.GE, "greater_equal"),
-        "and": (nodes.And, "logical_and"),
-        "or": (nodes.Or, "logical_or"),
-    }
-    others = {
-        "pow": "power",
-        "lshift": "shift_left",
-        "rshift": "shift_right",
-        "and_": "bitwise_and",
-        "or_": "bitwise_or",
-        "xor": "bitwise_xor",
-    }
-
-    def binary(self, name: str, a: Any, b: Any) -> Any:
-        """A node, or what `tirx.op` makes of the operands."""
-        if not (_is_value(a) and _is_value(b)):
-            if name in ("eq", "ne"):
-                return (a is b or a == b) == (name == "eq")
-            import operator
-
-            return getattr(operator, name)(a, b)
-        x, y = build._plain(a, b), build._plain(b, a)
-        if name not in self.nodes:
-            return getattr(op, self.others[name])(x, y)
-        cls, function = self.nodes[name]
-        constant = (IntImm, nodes.FloatImm)
-        simple = x.dtype == y.dtype and not (isinstance(x, constant) or isinstance(y, constant))
-        compares = issubclass(cls, nodes.CmpOp) and x.dtype == y.dtype
-        both = isinstance(x, constant) and isinstance(y, constant)
-        division = cls is nodes.Div and not x.dtype.is_float
-        if (simple or (compares and not both)) and not division:
-            return cls(x, y)
-        return getattr(op, function)(x, y)
-
-    def unary(self, name: str, a: Any) -> Any:
-        """A node, or what `tirx.op` makes of the operand."""
-        x = value_of(a)
-        if name == "not_":
-            return nodes.Not(x)
-        if name == "neg":
-            return op.negative(x)
-        return x if name == "pos" else op.bitwise_not(x)
-
-    def choose(self, condition: Any, then: Any, otherwise: Any) -> Any:
-        """`a if c else b` evaluates only the chosen side."""
-        return op.if_then_else(
-            value_of(condition), build._plain(then, otherwise), build._plain(otherwise, then)
-        )
-
-    def subscript(self, value: Any, index: Any) -> Any:
-        """A load, a region, or Python's subscript."""
-        if build.is_buffer(value):
-            items = index if isinstance(index, tuple) else (index,)
-            if any(isinstance(i, slice) for i in items) or len(items) == value.ty.ndim:
-                plain = tuple(i if isinstance(i, slice) else value_of(i) for i in items)
-                return value[_bounds(plain)]
-            raise TypeError(
-                f"buffer {value.name} has {value.ty.ndim} dimensions, got {len(items)} indices"
-            )
-        if isinstance(value, Expr):
-            raise TypeError(f"{value} is no buffer and cannot be indexed")
-        if isinstance(index, IntImm):
-            index = index.value
-        return value[index]
-
-    def call(self, function: Any, args: list[Any], kwargs: dict[str, Any]) -> Any:
-        """A call of a builder; `range` is a loop, a global function a call."""
-        if function is builtins.range:
-            return _python_range(args, kwargs)
-        if isinstance(function, GlobalVar):
-            return build.call_global(function, args)
-        if isinstance(function, Macro):
-            return function.inline(args, kwargs)
-        return function(*map(_argument, args), **{k: _argument(v) for k, v in kwargs.items()})
-
-    def attribute(self, value: Any, name: str) -> Any:
-        """Python's attribute; a buffer has `view`."""
-        if name == "view" and build.is_buffer(value):
-            return lambda *shape: build.view_of(value, shape)
-        return getattr(value, name)
-
-
-def _bounds(items: tuple[Any, ...]) -> tuple[Any, ...]:
-    def one(part: Any) -> Any:
-        return part if part is None or isinstance(part, int) else value_of(part)
-
-    return tuple(
-        slice(one(i.start), one(i.stop), one(i.step)) if isinstance(i, slice) else i for i in items
-    )
-
-
-def _argument(value: Any) -> Any:
-    """A scalar variable is passed as its value; everything else as it is."""
-    return value_of(value) if isinstance(value, Scalar) else value
-
-
-def _is_value(value: Any) -> bool:
-    if isinstance(value, Expr):
-        return is_prim_expr(value)
-    return isinstance(value, (int, float, Scalar, IterVar, S.BufferRegion, NewVar)) or (
-        hasattr(value, "__as_expr__") and not isinstance(value, Pending)
-    )
-
-
-def _python_range(args: list[Any], kwargs: dict[str, Any]) -> LoopFrame:
-    if kwargs or not 1 <= len(args) <= 3:
-        raise TypeError(f"range expects 1 to 3 arguments, got {len(args)}")
-    start, stop = (args[0], None) if len(args) == 1 else (args[0], args[1])
-    return build.serial(start, stop, step=None if len(args) < 3 else value_of(args[2]))
-
 
 # Statements
 
@@ -259,28 +126,26 @@ class BodyReader:
             return value
         known = self.reader.lookup(name)
         if isinstance(known, Scalar):
-            self.here.emit(build.store(known.buffer, (0,), value))
+            self.here.emit(buffers.store(known.buffer, (0,), value))
             return known
         expr = value_of(value)
-        return build.scalar(name, str(expr.dtype), expr)
+        return buffers.scalar(name, str(expr.dtype), expr)
 
     def store(self, target: ast.Subscript, value: Any) -> None:
         """`A[i, j] = value`."""
         buffer = self.reader.eval(target.value)
         index = self.reader.eval(target.slice)
-        if not build.is_buffer(buffer):
+        if not buffers.is_buffer(buffer):
             if isinstance(buffer, (dict, list)):
                 buffer[index] = value
                 return
             raise self.reader.error(target, f"{ast.unparse(target.value)} is not a buffer")
         items = index if isinstance(index, tuple) else (index,)
         with self.reader.at(target):
-            place = buffer[
-                _bounds(tuple(i if isinstance(i, slice) else value_of(i) for i in items))
-            ]
+            place = buffer[bounds(tuple(i if isinstance(i, slice) else value_of(i) for i in items))]
             load = value_of(place)
             assert isinstance(load, nodes.BufferLoad)
-        self.here.emit(build.store(buffer, load.indices, value))
+        self.here.emit(buffers.store(buffer, load.indices, value))
 
 
 def _assign(self: BodyReader, node: ast.Assign) -> Frame | None:
@@ -312,7 +177,7 @@ def _annotated(self: BodyReader, node: ast.AnnAssign) -> None:
             node.annotation, "a buffer is made by T.alloc_buffer or T.decl_buffer"
         )
     elif isinstance(annotation, (DtypeWord, str)) and not type_of(annotation).dtype.is_handle:  # type: ignore[attr-defined]
-        made = build.scalar(name, annotation, value)
+        made = buffers.scalar(name, annotation, value)
     else:
         if value is None:
             raise self.reader.error(node, f"{name} needs a value")
@@ -321,10 +186,10 @@ def _annotated(self: BodyReader, node: ast.AnnAssign) -> None:
 
 
 def _augmented(self: BodyReader, node: ast.AugAssign) -> None:
-    from workbench.script.reader import _BINARY
+    from workbench.script.evaluate import BINARY
 
     current = self.reader.eval(_loaded(node.target))
-    value = self.reader.binary(_BINARY[type(node.op)], current, self.reader.eval(node.value))
+    value = self.reader.binary(BINARY[type(node.op)], current, self.reader.eval(node.value))
     self.bind(node.target, value)
 
 
@@ -392,7 +257,7 @@ def _for(self: BodyReader, node: ast.For) -> None:
         variables.append(var)
         names[target.id] = var
     out = sequence(self.body(node.body, names))
-    step = None if frame.step is None else build._plain(frame.step, frame.ranges[0][1])
+    step = None if frame.step is None else expressions.plain_number(frame.step, frame.ranges[0][1])
     for var, (low, extent) in zip(reversed(variables), reversed(frame.ranges), strict=True):
         binding = _thread_axis(frame.thread, var)
         out = S.For(var, low, extent, frame.kind, out, binding, dict(frame.annotations or {}), step)
@@ -466,7 +331,7 @@ def _return(self: BodyReader, node: ast.Return) -> None:
     if node.value is None:
         raise self.reader.error(node, "`return` needs a value", "T.thread_return() ends a thread")
     value = self.reader.eval(node.value)
-    self.here.emit(S.Return(build.value_for(value, self.here.ret_type)))
+    self.here.emit(S.Return(value_for(value, self.here.ret_type)))
 
 
 def _function(self: BodyReader, node: ast.FunctionDef) -> None:
@@ -510,7 +375,7 @@ class Macro:
         self.node = node
         self.scopes = scopes
 
-    def inline(self, args: list[Any], kwargs: dict[str, Any]) -> Any:
+    def inline_call(self, args: list[Any], kwargs: dict[str, Any]) -> Any:
         """Reads the body into the function being read."""
         from workbench.tirx.script.state import state
 

@@ -38,6 +38,7 @@ class NewVar(Pending):
         self._made: Var | None = None
 
     def bind(self, name: str) -> Var:
+        """The variable; one that a signature has brought keeps its identity."""
         from workbench.tirx.script.state import find_state
 
         state = find_state()
@@ -66,6 +67,7 @@ class DtypeWord:
         return prim_type(self.dtype)
 
     def __call__(self, expr: Any = None) -> Any:
+        """A constant, a cast, or a new variable."""
         if expr is None:
             return NewVar(self.ty)
         if isinstance(expr, str):
@@ -92,6 +94,7 @@ class HandleWord:
         return PointerType(VOID)
 
     def __call__(self, dtype: Any = None, storage_scope: str = "global") -> NewVar:
+        """A new pointer variable (as an annotation, its type)."""
         if dtype is None:
             return NewVar(self.ty)
         element = type_of(dtype)
@@ -153,6 +156,13 @@ def value_of(value: Any) -> Expr:
     if isinstance(value, BufferRegion):
         return load_of(value)
     return as_expr(value)
+
+
+def value_for(value: Any, ty: Type | None) -> Expr:
+    """A value; a Python number takes the wanted type."""
+    if isinstance(value, (int, float)) and ty is not None and hasattr(ty, "dtype"):
+        return op.const(value, ty.dtype)  # type: ignore[attr-defined]
+    return value_of(value)
 
 
 def load_of(region: BufferRegion) -> BufferLoad:
@@ -242,6 +252,7 @@ class FreeBuffer(Pending):
         self.spec = spec
 
     def bind(self, name: str) -> Var:
+        """The value under a name."""
         from workbench.tirx.script.state import find_state
 
         state = find_state()
