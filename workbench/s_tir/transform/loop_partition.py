@@ -11,7 +11,7 @@ from workbench.ir.expr import Call, Expr, IntImm, Op, Range, Var
 from workbench.ir.span import made_from
 from workbench.ir.transform import PassContext, define_pass
 from workbench.tirx import op
-from workbench.tirx.analysis.side_effect import is_pure, uses_var
+from workbench.tirx.analysis.side_effect import is_pure, jumps_out, uses_var
 from workbench.tirx.expr import GE, GT, LE, LT
 from workbench.tirx.function import PrimFunc
 from workbench.tirx.stmt import For, ForKind, IfThenElse, SBlock, SeqStmt, Stmt, While
@@ -78,7 +78,7 @@ class _Partition:
 
     def pieces(self, loop: For) -> list[For] | None:
         """The parts of a loop, or None to leave it."""
-        if loop.kind is ForKind.THREAD_BINDING or loop.step is not None:
+        if loop.kind is ForKind.THREAD_BINDING or loop.step is not None or jumps_out(loop.body):
             return None
         if not self.constant_loops and isinstance(loop.extent, IntImm):
             return None

@@ -11,6 +11,7 @@ from workbench.ir.expr import IntImm, Var
 from workbench.ir.span import made_from
 from workbench.ir.transform import PassContext, define_pass
 from workbench.tirx import op
+from workbench.tirx.analysis.side_effect import jumps_out
 from workbench.tirx.expr import IterVar
 from workbench.tirx.function import PrimFunc
 from workbench.tirx.stmt import (
@@ -69,7 +70,7 @@ def LowerOpaqueBlock(func: PrimFunc, ctx: PassContext) -> PrimFunc:
         if new.kind is ForKind.THREAD_BINDING:
             return _with_pragmas(_thread(new), pragmas, node)
         once = isinstance(new.extent, IntImm) and new.extent.value == 1
-        if once and not plain:
+        if once and not plain and not jumps_out(new.body):
             body = substitute(new.body, {new.loop_var: new.min})
             return _with_pragmas(body, pragmas, node)
         if pragmas:

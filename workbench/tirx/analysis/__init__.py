@@ -8,6 +8,7 @@ from workbench.tirx.analysis.memory import (
 from workbench.tirx.analysis.side_effect import (
     expr_deep_equal,
     is_pure,
+    jumps_out,
     side_effect,
     undefined_vars,
     uses_any,
@@ -30,6 +31,7 @@ __all__ = [
     "expr_deep_equal",
     "find_entry_func",
     "is_pure",
+    "jumps_out",
     "side_effect",
     "undefined_vars",
     "uses_any",

@@ -10,6 +10,7 @@ from workbench.core.traverse import free_vars, iter_nodes
 from workbench.ir.expr import Call, Expr, Var
 from workbench.tirx.expr import BufferLoad
 from workbench.tirx.op.intrin import CallEffectKind, effect_of
+from workbench.tirx.stmt import Break, Continue, For, Stmt, While
 
 
 def side_effect(expr: Any) -> CallEffectKind:
@@ -46,3 +47,15 @@ def uses_var(node: Any, var: Var) -> bool:
 def uses_any(node: Any, variables: set[int]) -> bool:
     """Whether one of the variables (by `id`) occurs below `node`."""
     return any(id(v) in variables for v in iter_nodes(node, Var))
+
+
+def jumps_out(body: Stmt) -> bool:
+    """Whether a loop's body leaves or continues that loop (not one inside it)."""
+    stack: list[Any] = [body]
+    while stack:
+        node = stack.pop()
+        if isinstance(node, (Break, Continue)):
+            return True
+        if not isinstance(node, (For, While)):
+            stack.extend(c for c in node.children() if isinstance(c, Stmt))
+    return False

@@ -10,12 +10,11 @@ from workbench.ir.expr import IntImm
 from workbench.ir.span import made_from
 from workbench.ir.transform import PassContext, define_pass
 from workbench.tirx import op
+from workbench.tirx.analysis.side_effect import jumps_out
 from workbench.tirx.function import PrimFunc
 from workbench.tirx.stmt import (
     AttrStmt,
-    Break,
     BufferStore,
-    Continue,
     Evaluate,
     For,
     ForKind,
@@ -77,7 +76,7 @@ def UnrollLoop(
             total = _statements(new.body) * extent
             auto = total <= steps[-1] and _depth(new.body) < auto_max_depth
             auto = auto or extent <= auto_max_extent
-        if not (asked or auto) or _jumps(new.body):
+        if not (asked or auto) or jumps_out(new.body):
             return new
         if not explicit[-1] or extent * _statements(new.body) > MAX_STATEMENTS:
             return new if asked else new.replace(kind=ForKind.UNROLLED)
@@ -134,15 +133,3 @@ def _depth(stmt: Stmt) -> int:
         deepest = max(deepest, depth)
         stack.extend((c, depth) for c in node.children() if isinstance(c, Stmt))
     return deepest
-
-
-def _jumps(stmt: Stmt) -> bool:
-    """Whether the body leaves or continues the loop itself."""
-    stack: list[Any] = [stmt]
-    while stack:
-        node = stack.pop()
-        if isinstance(node, (Break, Continue)):
-            return True
-        if not isinstance(node, For):
-            stack.extend(c for c in node.children() if isinstance(c, Stmt))
-    return False

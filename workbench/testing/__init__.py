@@ -1,0 +1,1 @@
+"""Helpers for tests: random programs. Needs the `[test]` extra (hypothesis)."""
