@@ -11,11 +11,8 @@ import urllib.request
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import sync_playwright
 
 HERE = Path(__file__).parent
-sys.path[:0] = [str(HERE.parent)]
-from chromium import launch  # noqa: E402
 
 ROOT = HERE.parents[1]
 OVERRIDES = {
@@ -85,14 +82,6 @@ def lab(tmp_path_factory):
     except subprocess.TimeoutExpired:
         server.kill()
     log.close()
-
-
-@pytest.fixture(scope="session")
-def browser():
-    with sync_playwright() as playwright:
-        found = launch(playwright)
-        yield found
-        found.close()
 
 
 class Opened:

@@ -3,15 +3,13 @@ import sys
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import sync_playwright
 
 from workbench.views.html_export import request_key
 from workbench.views.part import Text
 from workbench.widgets.export import export, page
 
 HERE = Path(__file__).parent
-sys.path[:0] = [str(HERE.parent), str(HERE.parent / "widgets")]
-from chromium import launch  # noqa: E402
+sys.path.insert(0, str(HERE.parent / "widgets"))
 from panel_examples import graph_panel, stepper_panel  # noqa: E402
 
 SECTIONS = [("Passes", stepper_panel), ("Graph", graph_panel), ("Words", lambda: Text("a < b"))]
@@ -33,31 +31,35 @@ def test_request_keys_are_stable():
     assert request_key("view", {"tab": "diff", "i": 2}) == 'view:{"i":2,"tab":"diff"}'
 
 
-def test_stepping_works_inside_the_file(tmp_path):
+def test_stepping_works_inside_the_file(tmp_path, browser):
     path = export(tmp_path / "report.html", "Report", [(h, make()) for h, make in SECTIONS])
-    with sync_playwright() as playwright:
-        browser = launch(playwright)
-        tab = browser.new_page()
-        errors, asked = [], []
-        tab.on("pageerror", lambda error: errors.append(str(error)))
-        tab.on("request", lambda request: asked.append(request.url))
-        tab.goto(path.as_uri())
-        live = tab.locator(".wb-widget").first
-        live.focus()
-        tab.keyboard.press("Home")
-        assert "Pass 1 of 4" in live.locator(".wb-live").inner_text()
-        tab.keyboard.press("f")
-        tab.wait_for_selector(".wb-view .wb-add")
-        tab.get_by_role("tab", name="Rewrites").click()
-        tab.wait_for_selector("text=rules/add.py:12")
-        tab.locator("[data-group=fused]").first.click()
-        tab.wait_for_function("document.querySelectorAll('.wb-gn.wb-k-group').length === 1")
-        assert errors == []
-        assert len(asked) == 1, "only the file itself is loaded"
-        plain = browser.new_page(java_script_enabled=False)
-        plain.goto(path.as_uri())
-        assert "cannot lower T.foo" in plain.locator("#wb-static-0").inner_text()
-        browser.close()
+    tab = browser.new_page()
+    errors, asked = [], []
+    tab.on("pageerror", lambda error: errors.append(str(error)))
+    tab.on("request", lambda request: asked.append(request.url))
+    tab.goto(path.as_uri())
+    live = tab.locator(".wb-widget").first
+    live.focus()
+    tab.keyboard.press("Home")
+    assert "Pass 1 of 4" in live.locator(".wb-live").inner_text()
+    tab.keyboard.press("f")
+    tab.wait_for_selector(".wb-view .wb-add")
+    tab.get_by_role("tab", name="Rewrites").click()
+    tab.wait_for_selector("text=rules/add.py:12")
+    tab.locator("[data-group=fused]").first.click()
+    tab.wait_for_function("document.querySelectorAll('.wb-gn.wb-k-group').length === 1")
+    assert errors == []
+    assert len(asked) == 1, "only the file itself is loaded"
+    tab.close()
+
+
+def test_the_file_reads_without_script(tmp_path, browser):
+    path = export(tmp_path / "report.html", "Report", [(h, make()) for h, make in SECTIONS])
+    context = browser.new_context(java_script_enabled=False)
+    plain = context.new_page()
+    plain.goto(path.as_uri())
+    assert "cannot lower T.foo" in plain.locator("#wb-static-0").inner_text()
+    context.close()
 
 
 def test_a_script_end_inside_the_data_is_harmless():

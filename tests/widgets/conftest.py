@@ -4,14 +4,12 @@ import sys
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import sync_playwright
 
 from workbench.views.panel import Cancelled, Progress
 from workbench.widgets.assets import css, esm
 
 HERE = Path(__file__).parent
-sys.path[:0] = [str(HERE), str(HERE.parent)]
-from chromium import launch  # noqa: E402
+sys.path.insert(0, str(HERE))
 
 # Messages go to Python through `wbSend`; what Python answers comes back as "msg:custom".
 MODEL = """
@@ -28,14 +26,6 @@ window.mount = (el) => {
   return window.module.render({ model, el });
 };
 """
-
-
-@pytest.fixture(scope="session")
-def browser():
-    with sync_playwright() as playwright:
-        found = launch(playwright)
-        yield found
-        found.close()
 
 
 class Mounted:

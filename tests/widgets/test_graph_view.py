@@ -1,4 +1,6 @@
-from panel_examples import graph_panel
+from panel_examples import graph, graph_panel
+
+from workbench.views.graph_panel import GraphPanel
 
 
 def test_click_selects_in_both_twins(mount):
@@ -53,3 +55,27 @@ def test_shapes_differ_without_colour(mount):
         n.innerHTML.replace(/<title>.*?<\\/title>|<text.*/gs, '').replace(/[\\d.]+/g, '#')]))"""
     )
     assert len(set(shapes.values())) == len(shapes) == 5
+
+
+SCRIPT = """\
+@R.function
+def main(x):
+    lv0: R.Tensor((1, 16, 8, 8), dtype="float32") = R.nn.conv2d(x)
+    lv1 = R.add(lv0, lv0)
+    return lv1
+"""
+
+
+def test_script_beside_the_graph_shares_the_selection(mount):
+    panel = GraphPanel(graph(), "Graph of main", SCRIPT)
+    w = mount(panel)
+    assert not w.page.locator(".wb-gtext").is_visible()
+    w.page.locator(".wb-widget").focus()
+    w.press("t")
+    assert w.page.locator(".wb-gtext").is_visible()
+    w.page.locator(".wb-gn[data-id=lv0]").click()
+    assert "conv2d" in w.page.locator(".wb-gtext .wb-cl.wb-on").inner_text()
+    w.page.locator(".wb-gtext .wb-cl[data-id=lv1]").click()
+    assert w.page.locator(".wb-gn.wb-on").get_attribute("data-id") == "lv1"
+    assert w.requests == []
+    assert not w.errors

@@ -2,19 +2,32 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
 from .graph import Graph
+from .highlight import code_lines
 from .layout import Layout, layout
 from .panel import Data, Progress, Request, unknown
-from .part import GraphPart, Part
-from .render_html import node_list
+from .part import Code, GraphPart, Part
+from .render_html import code_html, node_list
 from .render_svg import graph_svg
 
 #: An exported page keeps every combination of folded groups up to this many groups.
 EXPORT_GROUPS = 4
+
+
+#: Longer scripts are cut: the first message stays well under a megabyte.
+MAX_SCRIPT_LINES = 1500
+_BINDING = re.compile(r"^\s*(\w+)(?:: .*?)? = ")
+
+
+def bound_name(text: str) -> str:
+    """The variable that a line binds, or ""."""
+    found = _BINDING.match(text)
+    return found[1] if found else ""
 
 
 def picture(part: GraphPart) -> Data:
@@ -29,9 +42,11 @@ class GraphPanel:
     pure = frozenset({"layout"})
     slow: frozenset[str] = frozenset()
 
-    def __init__(self, graph: Graph, title: str = "Graph") -> None:
+    def __init__(self, graph: Graph, title: str = "Graph", script: str = "") -> None:
+        """`script` is shown beside the graph; a line that binds a node's name is linked to it."""
         self.graph = graph
         self.title = title
+        self.script = script
         self.groups = [(g.id, g.label) for g in graph.groups]
         self._layouts: dict[tuple[str, ...], Layout] = {}
 
@@ -56,7 +71,21 @@ class GraphPanel:
 
     def data(self) -> Data:
         """The first picture and the groups."""
-        return {**self._answer(self.folded), "groups": [list(pair) for pair in self.groups]}
+        return {
+            **self._answer(self.folded),
+            "groups": [list(pair) for pair in self.groups],
+            "script": self._script(),
+        }
+
+    def _script(self) -> str:
+        """The script as HTML, its lines linked to nodes; "" where there is none to show."""
+        if not self.script:
+            return ""
+        lines = [
+            replace(one, ident=name) if (name := bound_name(one.text)) in self.graph.index else one
+            for one in code_lines(self.script)[:MAX_SCRIPT_LINES]
+        ]
+        return code_html(Code(tuple(lines), f"script of {self.title}"))
 
     def _answer(self, folded: list[str]) -> Data:
         return {**picture(self.laid_out(folded)), "folded": sorted(folded)}

@@ -19,6 +19,7 @@ from .panel import Panel
 from .pass_trace import trace_panel
 from .relax_graph import main_function, relax_graph
 from .schedule_panel import SchedulePanel
+from .script_view import script_text
 from .timing import TimingPanel
 
 
@@ -26,7 +27,7 @@ def module_panel(mod: IRModule) -> Panel:
     """The graph of the main function, else a schedule of the loop functions."""
     found = main_function(mod)
     if found is not None:
-        return GraphPanel(relax_graph(found[1], mod), f"Graph of {found[0]}")
+        return graph_panel(found[0], found[1], mod)
     if any(isinstance(func, PrimFunc) for func in mod.functions.values()):
         return SchedulePanel(Schedule(mod))
     raise WorkbenchError("explore: the module has neither a graph function nor a loop function")
@@ -34,7 +35,12 @@ def module_panel(mod: IRModule) -> Panel:
 
 def function_panel(func: Function) -> Panel:
     """The graph of a Relax function."""
-    return GraphPanel(relax_graph(func), f"Graph of {func.attrs.get('global_symbol', 'function')}")
+    return graph_panel(str(func.attrs.get("global_symbol", "function")), func, None)
+
+
+def graph_panel(name: str, func: Function, mod: IRModule | None) -> GraphPanel:
+    """The graph of a Relax function with its script beside it."""
+    return GraphPanel(relax_graph(func, mod), f"Graph of {name}", script_text(func))
 
 
 PANELS: Dispatch = Dispatch(

@@ -45,7 +45,7 @@ function render({ model, el }) {
         graph = wbGraph(frame, view, answer);
         if (picked) graph.select(picked, "pane");
         if (scroll) graph.pane.scrollTo(...scroll);
-        else requestAnimationFrame(graph.fit);
+        else requestAnimationFrame(graph.start);
       } else {
         graph = null;
         view.innerHTML = answer.html;

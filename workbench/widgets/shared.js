@@ -162,6 +162,12 @@ function wbGraph(frame, host, graph, onSelect) {
     pane.scrollTo(0, 0);
     if (pane.clientWidth) scale(Math.min(1.2, (pane.clientWidth - 8) / full[0], (pane.clientHeight - 8) / full[1]));
   }
+  // The first view is legible: a tall graph starts at its top, Space shows the whole.
+  function start() {
+    fit();
+    if (zoom < 0.6) scale(0.6);
+    pane.scrollTo((full[0] * zoom - pane.clientWidth) / 2, 0);
+  }
   function select(id, from) {
     if (!nodes.has(id)) return false;
     for (const n of pane.querySelectorAll(".wb-on,.wb-near")) n.classList.remove("wb-on", "wb-near");
@@ -225,7 +231,7 @@ function wbGraph(frame, host, graph, onSelect) {
     scale(zoom * (event.deltaY < 0 ? 1.1 : 1 / 1.1));
   }, { passive: false });
   return {
-    select, fit, along, beside, zoom: (factor) => scale(zoom * factor), picked: () => picked, pane, twin,
+    select, fit, start, along, beside, zoom: (factor) => scale(zoom * factor), picked: () => picked, pane, twin,
     filter(text) {
       const wanted = text.trim().toLowerCase();
       let hits = 0;
