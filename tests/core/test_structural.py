@@ -85,7 +85,8 @@ def test_a_shadowed_variable_does_not_leak() -> None:
     x, y, z = (Var(n, "int32") for n in "xyz")
     inner_x = Let(y, IntImm("int32", 1), x)
     assert not structural_equal(
-        Let(x, IntImm("int32", 0), inner_x), Let(z, IntImm("int32", 0), Let(z, IntImm("int32", 1), z))
+        Let(x, IntImm("int32", 0), inner_x),
+        Let(z, IntImm("int32", 0), Let(z, IntImm("int32", 1), z)),
     )
 
 
@@ -164,9 +165,7 @@ def test_twenty_thousand_levels() -> None:
 _X = [Var(n, "int32") for n in "ab"]
 _exprs = st.recursive(
     st.sampled_from(_X) | st.integers(0, 3).map(lambda v: IntImm("int32", v)),
-    lambda inner: st.builds(
-        lambda op, a, b: op(a, b), st.sampled_from([Add, Mul]), inner, inner
-    ),
+    lambda inner: st.builds(lambda op, a, b: op(a, b), st.sampled_from([Add, Mul]), inner, inner),
     max_leaves=8,
 )
 

@@ -26,8 +26,8 @@ from workbench.ir.expr import Call, IntImm, Var
 from workbench.tirx.expr import (
     Add,
     Broadcast,
-    CmpOp,
     Cast,
+    CmpOp,
     Div,
     FloorDiv,
     FloorMod,
@@ -59,6 +59,11 @@ class ConstIntBound(Node):
 
     min_value: int = field(converter=int)
     max_value: int = field(converter=int)
+
+    def __repr__(self) -> str:
+        low = "-inf" if self.min_value <= NEG_INF else str(self.min_value)
+        high = "inf" if self.max_value >= POS_INF else str(self.max_value)
+        return f"ConstIntBound[{low}, {high}]"
 
 
 def _clip(value: int) -> int:
@@ -337,8 +342,10 @@ BoundAnalysis.table = {
     Cast: (lambda e: (e.value,), _cast),
     Ramp: (lambda e: (e.base, e.stride), _ramp),
     Broadcast: (lambda e: (e.value,), lambda s, e: _of(s, e.value)),
-    Shuffle: (lambda e: e.vectors, lambda s, e: (
-        min(_of(s, v)[0] for v in e.vectors), max(_of(s, v)[1] for v in e.vectors))),
+    Shuffle: (
+        lambda e: e.vectors,
+        lambda s, e: (min(_of(s, v)[0] for v in e.vectors), max(_of(s, v)[1] for v in e.vectors)),
+    ),
     Let: (lambda e: (e.body,), lambda s, e: _of(s, e.body)),
     Call: (_call_inputs, _call),
 }

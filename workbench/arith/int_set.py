@@ -1,8 +1,8 @@
 """Symbolic sets of integers: intervals with symbolic ends, and their images under expressions.
 
-`eval_set(expr, dom_map, analyzer)` covers all values of an expression while variables range over their
-sets: the region relaxation of `compute_at`, buffer compaction and access detection. An interval
-covers; it need not be tight.
+`eval_set(expr, dom_map, analyzer)` covers all values of an expression while variables range over
+their sets: the region relaxation of `compute_at`, buffer compaction and access detection. An
+interval covers; it need not be tight.
 """
 
 from __future__ import annotations
@@ -110,6 +110,9 @@ class IntervalSet(IntSet):
 
     min_value: Expr = field(converter=as_expr)
     max_value: Expr = field(converter=as_expr)
+
+    def __repr__(self) -> str:
+        return f"IntervalSet[{self.min_value}, {self.max_value}]"
 
     @staticmethod
     def single_point(point: Any) -> IntervalSet:
@@ -277,7 +280,7 @@ class _Evaluator:
                 return (point, point)
         if rule is not None:
             return rule(self, below[0], below[1])
-        if cls is Select or cls is Call and below:
+        if cls is Select or (cls is Call and below):
             return self.union(below[0], below[1])
         if cls is Cast:
             return self.cast(node, below[0])
@@ -388,7 +391,7 @@ def _times(end: Any, factor: Any) -> Any:
 
 
 def _multiply(ev: _Evaluator, a: Ends, b: Ends) -> Ends:
-    if a[0] is a[1] and not (b[0] is b[1]):
+    if a[0] is a[1] and b[0] is not b[1]:
         a, b = b, a
     if b[0] is not b[1]:
         if _finite(*a, *b):
@@ -479,10 +482,13 @@ def _domains(dom_map: Mapping[Any, Any]) -> dict[int, Ends]:
     return out
 
 
-def eval_set(expr: Any, dom_map: Mapping[Any, Any], analyzer: Analyzer | None = None) -> IntervalSet:
+def eval_set(
+    expr: Any, dom_map: Mapping[Any, Any], analyzer: Analyzer | None = None
+) -> IntervalSet:
     """The interval that covers `expr` while the variables of `dom_map` range over their sets.
 
-    `dom_map` maps variables to IntSets or Ranges; `expr` may be an expression, a Range or an IntSet.
+    `dom_map` maps variables to IntSets or Ranges; `expr` may be an expression, a Range or an
+    IntSet.
     """
     from workbench.arith.analyzer import Analyzer
 
@@ -506,7 +512,9 @@ def _simplified(low: Any, high: Any, analyzer: Analyzer) -> IntervalSet:
     return IntervalSet(least, most)
 
 
-def eval_range(r: Range, dom_map: Mapping[Any, Any], analyzer: Analyzer | None = None) -> IntervalSet:
+def eval_range(
+    r: Range, dom_map: Mapping[Any, Any], analyzer: Analyzer | None = None
+) -> IntervalSet:
     """The interval that a range covers while variables range over their sets."""
     return eval_set(r, dom_map, analyzer)
 
@@ -555,7 +563,9 @@ def intersect(sets: Sequence[Any], analyzer: Analyzer | None = None) -> Interval
     return IntervalSet(low, high)
 
 
-def union_region(regions: Sequence[Sequence[Any]], analyzer: Analyzer | None = None) -> list[IntervalSet]:
+def union_region(
+    regions: Sequence[Sequence[Any]], analyzer: Analyzer | None = None
+) -> list[IntervalSet]:
     """The union of boxes, dimension by dimension."""
     if not regions:
         return []

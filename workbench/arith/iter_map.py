@@ -1,212 +1,70 @@
 """Iteration maps: block variables as quasi-affine bijections of loop variables.
 
-An index of loops, such as `i // 4`, `i % 4` or `i * 8 + j`, is a sum of *splits* of *marks*. A mark is
-something that runs through 0 … extent-1: a loop variable, or a sum of splits fused into one iterator
-(`i * 8 + j` where j has extent 8 runs through 0 … 8*extent(i)-1). A split is
-`mark // lower_factor % extent * scale`. `detect_iter_map` finds that form, and checks that the splits
+An index of loops, such as `i // 4`, `i % 4` or `i * 8 + j`, is a sum of *splits* of *marks*. A
+mark is something that runs through 0 … extent-1: a loop variable, or a sum of splits fused into
+one iterator (`i * 8 + j` where j has extent 8 runs through 0 … 8*extent(i)-1). A split is `mark
+// lower_factor % extent * scale`. `detect_iter_map` finds that form, and checks that the splits
 of all indices use every mark without overlap (`Surjective`) and completely (`Bijective`).
 
-Predicates such as `i * 4 + j < 30`, left by splits that do not divide, make a mark of the constrained
-sum. Extents may be symbolic.
+Predicates such as `i * 4 + j < 30`, left by splits that do not divide, make a mark of the
+constrained sum. Extents may be symbolic.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from enum import IntEnum
 from typing import Any
 
 from workbench.arith.analyzer import Analyzer, conjuncts
-from workbench.arith.build import (
-    imm,
-    make,
-    make_add,
-    make_floordiv,
-    make_floormod,
-    make_mul,
-    make_sub,
-    same,
+from workbench.arith.build import imm, make, make_floordiv, make_floormod, make_sub
+from workbench.arith.iter_nodes import (
+    Arithmetic,
+    IterMapLevel,
+    IterMapResult,
+    IterMark,
+    IterSplitExpr,
+    IterSumExpr,
+    NotAffine,
+    is_one,
+    is_zero,
+    normalize_iter_map_to_expr,
 )
-from workbench.core.errors import WorkbenchError
-from workbench.core.node import Node, field
 from workbench.core.traverse import iter_nodes
-from workbench.ir.expr import Expr, IntImm, Range, Var, as_expr
-from workbench.tirx.expr import EQ, GE, GT, LE, LT, Add, FloorDiv, FloorMod, IterVar, Max, Min, Mul, Sub
-
-
-class IterMapLevel(IntEnum):
-    """What `detect_iter_map` checks: bijection, surjection onto the box of extents, or nothing."""
-
-    Bijective = 0
-    Surjective = 1
-    NoCheck = 3
-
-    @staticmethod
-    def from_str(name: str) -> IterMapLevel:
-        """The level of a name ("bijective", "surjective", "nocheck")."""
-        for level in IterMapLevel:
-            if level.name.lower() == name.lower():
-                return level
-        raise WorkbenchError(
-            f"unknown check level {name!r}", hint="one of bijective, surjective, nocheck"
-        )
-
-
-class IterMapExpr(Expr):
-    """Base of the expressions of iteration maps."""
-
-
-class IterMark(Node):
-    """Something that runs through 0 … extent-1: a variable or a fused sum."""
-
-    source: Expr = field(converter=as_expr)
-    extent: Expr = field(converter=as_expr)
-
-
-class IterSplitExpr(IterMapExpr):
-    """source // lower_factor % extent * scale"""
-
-    source: IterMark
-    lower_factor: Expr = field(converter=as_expr)
-    extent: Expr = field(converter=as_expr)
-    scale: Expr = field(converter=as_expr)
-    ty: Any = field(init=False, derive=lambda self: self.source.source.ty)
-
-
-class IterSumExpr(IterMapExpr):
-    """Σ args + base"""
-
-    args: tuple[IterSplitExpr, ...]
-    base: Expr = field(converter=as_expr)
-    ty: Any = field(init=False, derive=lambda self: self.base.ty)
-
-
-class IterMapResult(Node):
-    """What `detect_iter_map` found: one `IterSumExpr` per index, or none and the reasons."""
-
-    indices: tuple[IterSumExpr, ...] = ()
-    errors: tuple[str, ...] = ()
-    padding_predicate: Expr = field(converter=as_expr, default=None)
-
-
-class _Failed(Exception):
-    """The indices are no iteration map; the message says why."""
-
-
-# ---------------------------------------------------------------------------------------------
-# Arithmetic on extents and scales: Python-fast for constants
-
-
-class _Arithmetic:
-    """Exact arithmetic on constants and symbolic expressions in the state of an analyzer."""
-
-    def __init__(self, analyzer: Analyzer) -> None:
-        self.analyzer = analyzer
-
-    def equal(self, a: Any, b: Any) -> bool:
-        if type(a) is IntImm and type(b) is IntImm:
-            return a.value == b.value
-        return same(a, b) or self.analyzer.can_prove_equal(a, self.like(b, a))
-
-    @staticmethod
-    def like(value: Any, other: Any) -> Any:
-        """A constant in the type of another expression."""
-        if type(value) is IntImm and value.ty != other.ty:
-            return imm(other.ty, value.value) or value
-        return value
-
-    def times(self, a: Any, b: Any) -> Any:
-        if type(a) is IntImm:
-            a, b = b, a
-        if type(b) is IntImm:
-            if b.value == 1:
-                return a
-            if b.value == 0:
-                return self.like(b, a)
-            if type(a) is IntImm:
-                found = imm(a.ty, a.value * b.value)
-                if found is not None:
-                    return found
-            b = self.like(b, a)
-        return self.analyzer.simplify(make_mul(a, b))
-
-    def plus(self, a: Any, b: Any) -> Any:
-        if type(b) is IntImm and b.value == 0:
-            return a
-        if type(a) is IntImm and a.value == 0:
-            return b
-        return self.analyzer.simplify(make_add(a, self.like(b, a)))
-
-    def minus(self, a: Any, b: Any) -> Any:
-        if type(b) is IntImm and b.value == 0:
-            return a
-        if type(a) is IntImm:
-            a = self.like(a, b)
-        return self.analyzer.simplify(make_sub(a, self.like(b, a)))
-
-    def divide(self, a: Any, b: Any) -> Any:
-        """The exact quotient, or None."""
-        if type(b) is IntImm:
-            if b.value == 1:
-                return a
-            if b.value == 0:
-                return None
-            if type(a) is IntImm:
-                return imm(a.ty, a.value // b.value) if a.value % b.value == 0 else None
-            b = self.like(b, a)
-        elif type(a) is IntImm:
-            a = self.like(a, b)
-        if type(a) is IntImm and a.value == 0:
-            return a
-        if same(a, b):
-            return imm(a.ty, 1)
-        rest = self.analyzer.simplify(make_floormod(a, b))
-        if type(rest) is IntImm and rest.value == 0:
-            return self.analyzer.simplify(make_floordiv(a, b))
-        return None
-
-    def at_most(self, a: Any, b: Any) -> bool:
-        if type(a) is IntImm and type(b) is IntImm:
-            return a.value <= b.value
-        if type(a) is IntImm:
-            a = self.like(a, b)
-        return self.analyzer.can_prove(LE(a, self.like(b, a)))
-
-    @staticmethod
-    def one(ty: Any) -> Any:
-        found = imm(ty, 1)
-        assert found is not None
-        return found
-
-    @staticmethod
-    def zero(ty: Any) -> Any:
-        found = imm(ty, 0)
-        assert found is not None
-        return found
-
-
-def is_one(expr: Any) -> bool:
-    """Whether an expression is the constant 1."""
-    return type(expr) is IntImm and expr.value == 1
-
-
-def is_zero(expr: Any) -> bool:
-    """Whether an expression is the constant 0."""
-    return type(expr) is IntImm and expr.value == 0
-
+from workbench.ir.expr import IntImm, Range, Var, as_expr
+from workbench.tirx.expr import (
+    EQ,
+    GE,
+    GT,
+    LE,
+    LT,
+    Add,
+    FloorDiv,
+    FloorMod,
+    IterVar,
+    Max,
+    Min,
+    Mul,
+    Sub,
+)
 
 # ---------------------------------------------------------------------------------------------
 # Detection
 
 
-class _Detector:
+class Detector:
     """Brings indices into the form of sums of splits of marks."""
 
     def __init__(
-        self, inputs: Mapping[Any, Range], predicate: Any, analyzer: Analyzer, trivial: bool
+        self,
+        inputs: Mapping[Any, Range],
+        predicate: Any,
+        analyzer: Analyzer,
+        trivial: bool,
+        overlap: bool = False,
     ) -> None:
         self.analyzer = analyzer
-        self.math = _Arithmetic(analyzer)
+        self.overlap = overlap  # whether windows may overlap: `i + j` runs through its whole range
+        self.math = Arithmetic(analyzer)
         #: id(var) → its sum
         self.inputs: dict[int, IterSumExpr] = {}
         self.marks: list[IterMark] = []  # in order of creation: a fused mark after its parts
@@ -219,6 +77,7 @@ class _Detector:
         self.add_predicate(predicate)
 
     def add_input(self, var: Var, domain: Range, trivial: bool) -> None:
+        """Declares an iterator and its range."""
         low, extent = self.analyzer.simplify(domain.min), self.analyzer.simplify(domain.extent)
         low, extent = self.math.like(low, var), self.math.like(extent, var)
         one = self.math.one(var.ty)
@@ -231,6 +90,7 @@ class _Detector:
         self.inputs[id(var)] = IterSumExpr((IterSplitExpr(mark, one, extent, one),), low)
 
     def new_mark(self, source: Any, extent: Any) -> IterMark:
+        """A new mark, after those it is made of."""
         mark = IterMark(source, extent)
         self.marks.append(mark)
         return mark
@@ -244,11 +104,11 @@ class _Detector:
             if type(condition) is IntImm:
                 if condition.value:
                     continue
-                raise _Failed("the predicate is never true")
+                raise NotAffine("the predicate is never true")
             total, low, high = self.bound_of(condition)
             if not total.args:
                 if not self.analyzer.can_prove(condition):
-                    raise _Failed(f"the predicate {condition} does not bound an iterator")
+                    raise NotAffine(f"the predicate {condition} does not bound an iterator")
                 continue
             entry = bounds.setdefault(self.key(total.args), (total, [], []))
             if low is not None:
@@ -262,7 +122,7 @@ class _Detector:
         """A comparison as (sum without base, inclusive lower bound, exclusive upper bound)."""
         cls = type(condition)
         if cls not in (LT, LE, GT, GE, EQ):
-            raise _Failed(f"the predicate {condition} is no bound of an affine index")
+            raise NotAffine(f"the predicate {condition} is no bound of an affine index")
         a, b = condition.a, condition.b
         if cls in (GT, GE):
             a, b, cls = b, a, {GT: LT, GE: LE}[cls]
@@ -270,7 +130,7 @@ class _Detector:
         one = self.math.one(a.ty)
         if cls is EQ:
             if left.args and right.args:
-                raise _Failed(f"the predicate {condition} relates iterators")
+                raise NotAffine(f"the predicate {condition} relates iterators")
             total, other = (left, right) if left.args else (right, left)
             value = self.math.minus(other.base, total.base)
             return self.bare(total), value, self.math.plus(value, one)
@@ -283,6 +143,7 @@ class _Detector:
         return self.bare(left), None, high if cls is LT else self.math.plus(high, one)
 
     def bare(self, total: IterSumExpr) -> IterSumExpr:
+        """The sum without its base."""
         return IterSumExpr(total.args, self.math.zero(total.base.ty))
 
     def constrain(self, total: IterSumExpr, lows: list[Any], highs: list[Any]) -> None:
@@ -298,7 +159,7 @@ class _Detector:
         assert len(fused.args) == 1
         split = fused.args[0]
         if not is_one(split.scale):
-            raise _Failed("a predicate bounds a multiple of an iterator")
+            raise NotAffine("a predicate bounds a multiple of an iterator")
         least: Any = self.math.zero(total.base.ty)
         end: Any = split.extent
         for low in lows:
@@ -313,7 +174,7 @@ class _Detector:
             return
         extent = self.math.minus(end, least)
         if type(extent) is IntImm and extent.value <= 0:
-            raise _Failed("the predicate is never true")
+            raise NotAffine("the predicate is never true")
         parts = total.args if len(total.args) > 1 else (split,)
         source = IterSumExpr(parts, self.math.minus(self.math.zero(least.ty), least))
         mark = self.new_mark(source, extent)
@@ -321,6 +182,7 @@ class _Detector:
 
     @staticmethod
     def negative(scale: Any) -> bool:
+        """Whether a factor is a negative constant."""
         return type(scale) is IntImm and scale.value < 0
 
     # -- sums
@@ -334,6 +196,7 @@ class _Detector:
 
     @staticmethod
     def token(expr: Any) -> Any:
+        """A hashable stand-in of an extent or factor."""
         return expr.value if type(expr) is IntImm else str(expr)
 
     def sum(self, expr: Any) -> IterSumExpr:
@@ -362,15 +225,15 @@ class _Detector:
         if cls is Mul:
             a, b = self.sum(expr.a), self.sum(expr.b)
             if a.args and b.args:
-                raise _Failed(f"{expr} multiplies iterators")
+                raise NotAffine(f"{expr} multiplies iterators")
             return self.scaled(a, b.base) if a.args else self.scaled(b, a.base)
         if cls is FloorDiv or cls is FloorMod:
             divisor = self.sum(expr.b)
             if divisor.args:
-                raise _Failed(f"{expr} divides by an iterator")
+                raise NotAffine(f"{expr} divides by an iterator")
             divide = self.floordiv if cls is FloorDiv else self.floormod
             return divide(self.sum(expr.a), divisor.base, expr)
-        raise _Failed(f"{expr} is not affine in the iterators")
+        raise NotAffine(f"{expr} is not affine in the iterators")
 
     def mentions(self, expr: Any) -> bool:
         """Whether an expression contains an iterator."""
@@ -400,6 +263,7 @@ class _Detector:
         return IterSumExpr(tuple(args), base)
 
     def scaled(self, a: IterSumExpr, factor: Any) -> IterSumExpr:
+        """The sum times a factor."""
         if is_zero(factor):
             return IterSumExpr((), self.math.zero(a.base.ty))
         args = tuple(s.replace(scale=self.math.times(s.scale, factor)) for s in a.args)
@@ -454,7 +318,9 @@ class _Detector:
         expected = first
         for split in reversed(order):
             if not self.math.equal(split.scale, expected):
-                raise _Failed(
+                if self.overlap:
+                    return self.fuse_windows(total, order, what)
+                raise NotAffine(
                     f"{what}: the iterators do not follow each other: expected a factor of "
                     f"{expected}, found {split.scale}"
                 )
@@ -462,7 +328,7 @@ class _Detector:
         one = self.math.one(total.base.ty)
         extent = self.math.divide(expected, first)
         if extent is None:
-            raise _Failed(f"{what}: cannot divide {expected} by {first}")
+            raise NotAffine(f"{what}: cannot divide {expected} by {first}")
         parts: list[IterSplitExpr] = []
         scale = one
         for split in reversed(order):
@@ -475,12 +341,33 @@ class _Detector:
             self.fused[key] = mark
         return IterSumExpr((IterSplitExpr(mark, one, extent, first),), total.base)
 
-    def sorted(self, args: Sequence[IterSplitExpr]) -> list[IterSplitExpr]:
+    def fuse_windows(
+        self, total: IterSumExpr, order: Sequence[IterSplitExpr], what: Any
+    ) -> IterSumExpr:
+        """A sum whose splits overlap but leave no holes, as one iterator."""
+        first = order[-1].scale
+        one = self.math.one(total.base.ty)
+        width = order[-1].extent
+        parts = [order[-1].replace(scale=one)]
+        for split in reversed(order[:-1]):
+            step = self.math.divide(split.scale, first)
+            if step is None or not self.math.at_most(step, width):
+                raise NotAffine(f"{what}: the factor {split.scale} leaves holes")
+            width = self.math.plus(width, self.math.times(self.math.minus(split.extent, one), step))
+            parts.insert(0, split.replace(scale=step))
+        key = ("windows", self.key(parts))
+        mark = self.fused.get(key)
+        if mark is None:
+            mark = self.new_mark(IterSumExpr(tuple(parts), self.math.zero(total.base.ty)), width)
+            self.fused[key] = mark
+        return IterSumExpr((IterSplitExpr(mark, one, width, first),), total.base)
+
+    def sorted(self, args: Sequence[Any]) -> list[IterSplitExpr]:
         """Splits by falling scale; symbolic scales by what can be proved."""
         if all(type(s.scale) is IntImm for s in args):
             for s in args:
-                if s.scale.value <= 0:  # type: ignore[attr-defined]
-                    raise _Failed(f"an iterator has the negative factor {s.scale}")
+                if s.scale.value <= 0:
+                    raise NotAffine(f"an iterator has the negative factor {s.scale}")
             # of equal scales the one of extent 1 is the outer one: it changes nothing
             return sorted(args, key=lambda s: (s.scale.value, is_one(s.extent)), reverse=True)
         rest = list(args)
@@ -517,9 +404,7 @@ class _Detector:
             return total
         exact = [self.math.divide(s.scale, c) for s in total.args]
         if all(e is not None for e in exact):
-            args = tuple(
-                s.replace(scale=e) for s, e in zip(total.args, exact, strict=True)
-            )
+            args = tuple(s.replace(scale=e) for s, e in zip(total.args, exact, strict=True))
             base = self.analyzer.simplify(make_floordiv(total.base, self.math.like(c, total.base)))
             return IterSumExpr(args, base)
         total = self.fuse(total, expr)
@@ -531,19 +416,20 @@ class _Detector:
         if extent is None:
             if self.math.at_most(split.extent, step):
                 return IterSumExpr((), base)
-            raise _Failed(f"{expr}: {step} does not divide the extent {split.extent}")
+            raise NotAffine(f"{expr}: {step} does not divide the extent {split.extent}")
         return IterSumExpr((IterSplitExpr(split.source, lower, extent, one),), base)
 
     def aligned(
         self, total: IterSumExpr, split: IterSplitExpr, c: Any, expr: Any
     ) -> tuple[Any, IterSplitExpr, Any]:
-        """(base // c, split, c // scale) where the base is a multiple of c and the scale divides c."""
+        """(base // c, split, c // scale) where the base is a multiple of c and the scale divides
+        c."""
         base = self.math.divide(total.base, self.math.like(c, total.base))
         if base is None:
-            raise _Failed(f"{expr}: the offset {total.base} is no multiple of {c}")
+            raise NotAffine(f"{expr}: the offset {total.base} is no multiple of {c}")
         step = self.math.divide(c, split.scale)
         if step is None:
-            raise _Failed(f"{expr}: the factor {split.scale} does not divide {c}")
+            raise NotAffine(f"{expr}: the factor {split.scale} does not divide {c}")
         return base, split, step
 
     def floormod(self, total: IterSumExpr, c: Any, expr: Any) -> IterSumExpr:
@@ -559,7 +445,7 @@ class _Detector:
         if self.math.divide(split.extent, step) is None:
             if self.math.at_most(split.extent, step):
                 return IterSumExpr((split,), zero)
-            raise _Failed(f"{expr}: {step} does not divide the extent {split.extent}")
+            raise NotAffine(f"{expr}: {step} does not divide the extent {split.extent}")
         result = IterSplitExpr(split.source, split.lower_factor, step, split.scale)
         return IterSumExpr((result,), zero)
 
@@ -612,9 +498,7 @@ class _Detector:
 
     def next_digit(self, rest: Sequence[IterSplitExpr], expected: Any) -> IterSplitExpr | None:
         """The lowest split above a gap: its lower factor is a multiple of what was expected."""
-        above = [
-            s for s in rest if self.math.divide(s.lower_factor, expected) is not None
-        ]
+        above = [s for s in rest if self.math.divide(s.lower_factor, expected) is not None]
         for split in above:
             if all(
                 o is split or self.math.at_most(split.lower_factor, o.lower_factor) for o in rest
@@ -628,7 +512,8 @@ class _Detector:
         return var.name if var is not None else str(normalize_iter_map_to_expr(mark.source))
 
 
-def _inputs_of(input_iters: Any) -> dict[Any, Range]:
+def inputs_of(input_iters: Any) -> dict[Any, Range]:
+    """Variables and ranges of any mapping or list of pairs."""
     pairs = input_iters.items() if isinstance(input_iters, Mapping) else input_iters
     out: dict[Any, Range] = {}
     for var, domain in pairs:
@@ -637,15 +522,17 @@ def _inputs_of(input_iters: Any) -> dict[Any, Range]:
     return out
 
 
-def _level(value: Any) -> IterMapLevel:
+def level_of(value: Any) -> IterMapLevel:
+    """A check level or its name."""
     return IterMapLevel.from_str(value) if isinstance(value, str) else IterMapLevel(value)
 
 
-def _condition(predicate: Any) -> Any:
+def as_condition(predicate: Any) -> Any:
+    """A predicate as an expression."""
     return IntImm("bool", int(predicate)) if isinstance(predicate, bool) else as_expr(predicate)
 
 
-def _prepare(inputs: Mapping[Any, Range], analyzer: Analyzer | None) -> Analyzer:
+def prepare(inputs: Mapping[Any, Range], analyzer: Analyzer | None) -> Analyzer:
     """An analyzer of its own that knows the ranges of the iterators."""
     own = Analyzer() if analyzer is None else analyzer.clone()
     for var, domain in inputs.items():
@@ -673,16 +560,31 @@ def detect_iter_map(
 
     Returns an `IterMapResult`; `indices` is empty and `errors` says why if there is no such map.
     """
-    inputs = _inputs_of(input_iters)
-    known = _prepare(inputs, analyzer)
-    level = _level(check_level)
+    level = level_of(check_level)
+    overlap = level is IterMapLevel.NoCheck
+    return detect(
+        indices, input_iters, predicate, level, simplify_trivial_iterators, analyzer, overlap
+    )
+
+
+def detect(
+    indices: Sequence[Any],
+    input_iters: Any,
+    predicate: Any,
+    level: IterMapLevel,
+    trivial: bool = True,
+    analyzer: Analyzer | None = None,
+    overlap: bool = False,
+) -> IterMapResult:
+    """`detect_iter_map`, where windows may overlap on demand."""
+    inputs = inputs_of(input_iters)
+    known = prepare(inputs, analyzer)
     true = IntImm("bool", 1)
     try:
-        detector = _Detector(
-            inputs, known.simplify(_condition(predicate)), known, simplify_trivial_iterators
-        )
+        condition = known.simplify(as_condition(predicate))
+        detector = Detector(inputs, condition, known, trivial, overlap)
         found = [detector.fuse(detector.sum(known.simplify(i)), i) for i in map(as_expr, indices)]
-    except _Failed as reason:
+    except NotAffine as reason:
         return IterMapResult((), (str(reason),), true)
     if level is not IterMapLevel.NoCheck:
         errors = detector.check(found, level)
@@ -695,9 +597,9 @@ def normalize_to_iter_sum(
     index: Any, input_iters: Any, analyzer: Analyzer | None = None
 ) -> IterSumExpr:
     """An index as a sum of splits, by falling scale; what is not affine goes to the base."""
-    inputs = _inputs_of(input_iters)
-    known = _prepare(inputs, analyzer)
-    detector = _Detector(inputs, IntImm("bool", 1), known, True)
+    inputs = inputs_of(input_iters)
+    known = prepare(inputs, analyzer)
+    detector = Detector(inputs, IntImm("bool", 1), known, True)
     expr = known.simplify(as_expr(index))
     total = IterSumExpr((), detector.math.zero(expr.ty))
     stack: list[tuple[Any, int]] = [(expr, 1)]
@@ -711,43 +613,14 @@ def normalize_to_iter_sum(
             continue
         try:
             part = detector.sum(node)
-        except _Failed:
+        except NotAffine:
             part = IterSumExpr((), node)
         total = detector.plus(total, part, sign)
     try:
         args = detector.sorted(total.args)
-    except _Failed:
+    except NotAffine:
         args = sorted(total.args, key=lambda s: -getattr(s.scale, "value", 0))
     return IterSumExpr(tuple(args), total.base)
-
-
-def normalize_iter_map_to_expr(expr: Any) -> Any:
-    """The ordinary expression of an iteration map expression."""
-    if isinstance(expr, IterSumExpr):
-        total: Any = None
-        for split in expr.args:
-            part = normalize_iter_map_to_expr(split)
-            total = part if total is None else make_add(total, part)
-        if total is None:
-            return expr.base
-        return total if is_zero(expr.base) else make_add(total, expr.base)
-    if isinstance(expr, IterSplitExpr):
-        source = expr.source
-        value = normalize_iter_map_to_expr(source.source)
-        lower, extent = expr.lower_factor, expr.extent
-        whole = _Arithmetic(Analyzer()).equal
-        if is_one(lower) and not whole(extent, source.extent):
-            value = make_floormod(value, extent)
-        elif not is_one(lower):
-            if not whole(_product(lower, extent), source.extent):
-                value = make_floormod(value, _product(lower, extent))
-            value = make_floordiv(value, lower)
-        return value if is_one(expr.scale) else make_mul(value, expr.scale)
-    return expr
-
-
-def _product(a: Any, b: Any) -> Any:
-    return _Arithmetic(Analyzer()).times(a, b)
 
 
 def iter_map_simplify(
@@ -759,205 +632,11 @@ def iter_map_simplify(
     analyzer: Analyzer | None = None,
 ) -> list[Any]:
     """The indices simplified as an iteration map; as they are (simplified) where they are none."""
-    inputs = _inputs_of(input_iters)
-    known = _prepare(inputs, analyzer)
+    inputs = inputs_of(input_iters)
+    known = prepare(inputs, analyzer)
     found = detect_iter_map(
         indices, inputs, predicate, check_level, simplify_trivial_iterators, analyzer
     )
     if found.indices:
         return [known.simplify(normalize_iter_map_to_expr(i)) for i in found.indices]
     return [known.simplify(as_expr(i)) for i in indices]
-
-
-def inverse_affine_iter_map(iter_map: Sequence[Any], outputs: Sequence[Any]) -> dict[Var, Any]:
-    """The iterators as expressions of the outputs of a bijective iteration map.
-
-    `iter_map` is what `detect_iter_map` found; `[i // 16, i % 16]` with outputs `[a, b]` gives
-    `{i: a * 16 + b}`.
-    """
-    if len(iter_map) != len(outputs):
-        raise WorkbenchError(
-            f"inverse_affine_iter_map: {len(iter_map)} indices, but {len(outputs)} outputs"
-        )
-    analyzer = Analyzer()
-    math = _Arithmetic(analyzer)
-    values: dict[int, Any] = {}  # id(mark) → value
-    order: list[IterMark] = []
-
-    def feed(split: IterSplitExpr, value: Any) -> None:
-        part = math.times(value, split.lower_factor)
-        old = values.get(id(split.source))
-        values[id(split.source)] = part if old is None else math.plus(old, part)
-
-    def visit(mark: IterMark) -> None:
-        stack: list[tuple[IterMark, bool]] = [(mark, False)]
-        while stack:
-            node, done = stack.pop()
-            if done:
-                order.append(node)
-            elif not any(node is m for m in order):
-                stack.append((node, True))
-                if isinstance(node.source, IterSumExpr):
-                    stack.extend((s.source, False) for s in node.source.args)
-
-    for index in iter_map:
-        for split in index.args:
-            visit(split.source)
-    for index, output in zip(iter_map, outputs, strict=True):
-        if not index.args:
-            continue
-        if len(index.args) != 1:
-            raise WorkbenchError("inverse_affine_iter_map: an index is no single iterator")
-        split = index.args[0]
-        value = math.minus(math.like(as_expr(output), index.base), index.base)
-        if not is_one(split.scale):
-            value = analyzer.simplify(make_floordiv(value, split.scale))
-        feed(split, value)
-    result: dict[Var, Any] = {}
-    for mark in _unique(order)[::-1]:
-        value = values.get(id(mark))
-        if value is None:
-            continue
-        source = mark.source
-        if isinstance(source, IterSumExpr):
-            _push_down(source, value, math, feed)
-        else:
-            var, offset = _variable(source)
-            result[var] = analyzer.simplify(value if offset is None else make_add(value, offset))
-    return result
-
-
-def _unique(marks: Sequence[IterMark]) -> list[IterMark]:
-    seen: dict[int, IterMark] = {}
-    for mark in marks:
-        seen.setdefault(id(mark), mark)
-    return list(seen.values())
-
-
-def _push_down(source: IterSumExpr, value: Any, math: _Arithmetic, feed: Any) -> None:
-    """Gives the splits of a fused sum their digits of its value."""
-    rest = math.minus(value, source.base)
-    for position, split in enumerate(source.args):
-        digit = rest
-        if position:
-            digit = make_floormod(digit, math.times(split.scale, split.extent))
-        if not is_one(split.scale):
-            digit = make_floordiv(digit, split.scale)
-        feed(split, math.analyzer.simplify(digit))
-
-
-def _variable(source: Any) -> tuple[Var, Any]:
-    """The variable of a mark and what was taken from it."""
-    if isinstance(source, Var):
-        return source, None
-    assert type(source) is Sub, source
-    assert isinstance(source.a, Var), source
-    return source.a, source.b
-
-
-# ---------------------------------------------------------------------------------------------
-# Division into an outer and an inner space
-
-
-def subspace_divide(
-    bindings: Sequence[Any],
-    input_iters: Any,
-    sub_iters: Sequence[Var],
-    predicate: Any = True,
-    check_level: Any = IterMapLevel.Surjective,
-    simplify_trivial_iterators: bool = True,
-    analyzer: Analyzer | None = None,
-) -> list[list[IterMark]]:
-    """Writes each binding as outer * extent(inner) + inner, where inner speaks of `sub_iters` only.
-
-    Returns `[[outer, inner] for each binding] + [[outer predicate, inner predicate]]` as marks (a
-    predicate is the extent of its mark, as in TVM), or an empty list if the bindings cannot be
-    divided.
-    """
-    inputs = _inputs_of(input_iters)
-    known = _prepare(inputs, analyzer)
-    inner_ids = {id(v) for v in sub_iters}
-    conditions = conjuncts(known.simplify(_condition(predicate)))
-    sides: list[list[Any]] = [[], []]
-    for condition in conditions:
-        used = [v for v in iter_nodes(condition, Var) if id(v) in {id(k) for k in inputs}]
-        inner = [v for v in used if id(v) in inner_ids]
-        if inner and len(inner) != len(used):
-            return []
-        sides[bool(inner)].append(condition)
-    try:
-        detector = _Detector(
-            inputs, known.simplify(_condition(predicate)), known, simplify_trivial_iterators
-        )
-        sums = [detector.apply_constraints(detector.sum(known.simplify(as_expr(b)))) for b in bindings]
-        fused = [detector.fuse(total, b) for total, b in zip(sums, bindings, strict=True)]
-        if _level(check_level) is not IterMapLevel.NoCheck:
-            if detector.check(fused, _level(check_level)):
-                return []
-        result: list[list[IterMark]] = [
-            list(_divide(detector, total, inner_ids)) for total in sums
-        ]
-    except _Failed:
-        return []
-    result.append([IterMark(IntImm("int32", 0), _conjunction(side)) for side in sides])
-    return result
-
-
-def _conjunction(conditions: Sequence[Any]) -> Any:
-    from workbench.arith.analyzer import all_of
-
-    return all_of([c for c in conditions if not (type(c) is IntImm and c.value)])
-
-
-def _divide(
-    detector: _Detector, total: IterSumExpr, inner_ids: set[int]
-) -> tuple[IterMark, IterMark]:
-    """(outer, inner) of one binding; the inner splits are the least significant ones, and the offset
-    goes with them."""
-    math = detector.math
-    zero = math.zero(total.base.ty)
-    order = detector.sorted(total.args) if total.args else []
-    inner: list[IterSplitExpr] = []
-    outer: list[IterSplitExpr] = []
-    for split in order:
-        sides = {id(v) in inner_ids for v in _variables_of(split.source)}
-        if len(sides) != 1:
-            raise _Failed("an iterator belongs to both spaces")
-        if sides.pop():
-            inner.append(split)
-        elif inner:
-            raise _Failed("an outer iterator is less significant than an inner one")
-        else:
-            outer.append(split)
-    extent = math.one(total.base.ty)
-    for split in inner:
-        extent = math.times(extent, split.extent)
-    scaled: list[IterSplitExpr] = []
-    for split in outer:
-        scale = math.divide(split.scale, extent)
-        if scale is None:
-            raise _Failed("the outer factor is no multiple of the inner extent")
-        scaled.append(split.replace(scale=scale))
-    first = detector.fuse(IterSumExpr(tuple(scaled), zero), "outer")
-    second = detector.fuse(IterSumExpr(tuple(inner), total.base), "inner")
-    return _as_mark(first, math), _as_mark(second, math)
-
-
-def _as_mark(total: IterSumExpr, math: _Arithmetic) -> IterMark:
-    """A fused sum with its extent."""
-    if not total.args:
-        return IterMark(total, math.one(total.base.ty))
-    return IterMark(total, total.args[0].extent)
-
-
-def _variables_of(mark: IterMark) -> list[Var]:
-    """The variables below a mark."""
-    found: list[Var] = []
-    stack = [mark]
-    while stack:
-        source = stack.pop().source
-        if isinstance(source, IterSumExpr):
-            stack.extend(s.source for s in source.args)
-        else:
-            found.append(_variable(source)[0])
-    return found

@@ -37,6 +37,9 @@ class ModularSet(Node):
     coeff: int = field(converter=int)
     base: int = field(converter=int)
 
+    def __repr__(self) -> str:
+        return f"ModularSet(coeff={self.coeff}, base={self.base})"
+
 
 def residue(coeff: int, base: int) -> Residue:
     """The normal form of a residue."""

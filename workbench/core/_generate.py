@@ -9,12 +9,22 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from workbench.core.node import DEF, MISSING, Field, FrozenMap, Node, freeze_map
+from workbench.core.leaves import leaf_key, same_leaf
+from workbench.core.node import (
+    DEF,
+    MISSING,
+    Field,
+    FrozenMap,
+    Node,
+    fields_of,
+    freeze_map,
+    generated_init,
+)
 
 
 def _compile(lines: list[str], scope: dict[str, Any], what: str) -> dict[str, Any]:
     code = compile("\n".join(lines), f"<{what}>", "exec")
-    exec(code, scope)  # noqa: S102  (source written by this module from class declarations)
+    exec(code, scope)
     return scope
 
 
@@ -57,8 +67,8 @@ def compile_init(cls: type, fields: Sequence[Field]) -> Callable[..., None]:
 
 def _coerce(f: Field, arg: str, scope: dict[str, Any]) -> list[str]:
     lines: list[str] = []
-    if f.conv is not None:
-        scope[f"conv_{f.name}"] = f.conv
+    if f.converter is not None:
+        scope[f"conv_{f.name}"] = f.converter
         guard = f"if {arg} is not None: " if f.optional else ""
         lines.append(f"{guard}{arg} = conv_{f.name}({arg})")
     elif f.shape == "seq" or "tuple[" in f.annotation:
@@ -70,14 +80,14 @@ def _coerce(f: Field, arg: str, scope: dict[str, Any]) -> list[str]:
         none = f"{arg} is not None and " if f.optional else ""
         lines.append(f"if {none}{arg}.__class__ is not FrozenMap: {arg} = freeze_map({arg})")
     if f.shape == "node" and f.types:
-        scope[f"types_{f.name}"] = f.types if len(f.types) > 1 else f.types[0]
+        scope[f"types_{f.name}"] = _one_or_all(f.types)
         none = f"{arg} is not None and " if f.optional else ""
         lines.append(
             f"if {none}not isinstance({arg}, types_{f.name}): "
             f"_bad(self, {f.name!r}, {arg}, types_{f.name})"
         )
     elif f.shape == "seq" and f.types:
-        scope[f"types_{f.name}"] = f.types if len(f.types) > 1 else f.types[0]
+        scope[f"types_{f.name}"] = _one_or_all(f.types)
         none = f"if {arg} is not None:\n        " if f.optional else ""
         lines.append(
             f"{none}for item in {arg}:\n"
@@ -87,15 +97,17 @@ def _coerce(f: Field, arg: str, scope: dict[str, Any]) -> list[str]:
     return lines
 
 
+def _one_or_all(types: tuple[type, ...]) -> Any:
+    return types if len(types) != 1 else types[0]
+
+
 def _as_tuple(name: str, value: Any, where: str) -> tuple[Any, ...]:
     if isinstance(value, (str, bytes, Node)):
         raise TypeError(f"field {name}: expected a sequence, got {type(value).__name__}")
     try:
         return tuple(value)
     except TypeError:
-        raise TypeError(
-            f"field {name}: expected a sequence, got {type(value).__name__}"
-        ) from None
+        raise TypeError(f"field {name}: expected a sequence, got {type(value).__name__}") from None
 
 
 def _bad_argument(self: Any, name: str, value: Any, want: Any) -> None:
@@ -135,8 +147,6 @@ def _children(fields: Sequence[Field]) -> list[str]:
 
 def _with_children(cls: type, fields: Sequence[Field], scope: dict[str, Any]) -> list[str]:
     lines = ["def with_children(self, new):", "    at = 0", "    node = cls.__new__(cls)"]
-    from workbench.core.node import _fields  # the full list, metadata and derived ones included
-
     inner = {f.name: f for f in fields if f.shape != "leaf"}
     for f in fields:
         if f.name not in inner:
@@ -158,14 +168,12 @@ def _with_children(cls: type, fields: Sequence[Field], scope: dict[str, Any]) ->
             ]
         else:
             lines.append(f"    f_{f.name}, at = replant(self.{f.name}, new, at)")
-    from workbench.core.node import _generated_init
-
     args = [
         f"{f.alias}={f'f_{f.name}' if f.name in inner else f'self.{f.name}'}"
-        for f in _fields[cls]
+        for f in fields_of(cls)  # the full list, metadata included
         if f.derive is None
     ]
-    scope["init"] = _generated_init(cls)
+    scope["init"] = generated_init(cls)
     return [*lines, f"    init(node, {', '.join(args)})", "    return node"]
 
 
@@ -174,14 +182,14 @@ def _compare(fields: Sequence[Field], scope: dict[str, Any]) -> list[str]:
     lines = ["def compare(a, b, push, mode):"]
     for f in fields:
         if f.shape == "leaf":
-            lines.append(f"    if a.{f.name} is not b.{f.name} and not same(a.{f.name}, b.{f.name}):")
+            lines.append(
+                f"    if a.{f.name} is not b.{f.name} and not same(a.{f.name}, b.{f.name}):"
+            )
             lines.append(f"        return {f.name!r}")
     for f in reversed(fields):
         if f.shape != "leaf":
             mode = "1" if f.role is DEF else "mode"
             lines.append(f"    push((a.{f.name}, b.{f.name}, {mode}))")
-    from workbench.core.leaves import same_leaf
-
     scope["same"] = same_leaf
     return [*lines, "    return ''"]
 
@@ -196,8 +204,6 @@ def _hash(fields: Sequence[Field], scope: dict[str, Any]) -> list[str]:
         if f.shape != "leaf":
             mode = "1" if f.role is DEF else "mode"
             lines.append(f"    push((a.{f.name}, {mode}))")
-    from workbench.core.leaves import leaf_key
-
     scope["leaf_key"] = leaf_key
     return [*lines, "    return None"]
 

@@ -2,7 +2,7 @@
 
     class For(Stmt):
         loop_var: Var = field(role=DEF)
-        min: Expr = field(conv=as_expr)
+        min: Expr = field(converter=as_expr)
         ...
 
 A node class is a `__slots__` class whose annotations are its fields. From them come the
@@ -20,7 +20,7 @@ from __future__ import annotations
 import sys
 import types
 import typing
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from typing import Any, ClassVar, NoReturn, TypeVar, dataclass_transform
@@ -59,7 +59,7 @@ class Field:
     name: str
     annotation: str
     role: Role = USE
-    conv: Callable[[Any], Any] | None = None
+    converter: Callable[[Any], Any] | None = None
     default: Any = MISSING
     derive: Callable[[Any], Any] | None = None
     kw_only: bool = False
@@ -72,7 +72,7 @@ class Field:
 def field(
     *,
     role: Role = USE,
-    conv: Callable[[Any], Any] | None = None,
+    converter: Callable[[Any], Any] | None = None,
     default: Any = MISSING,
     derive: Callable[[Any], Any] | None = None,
     kw_only: bool = False,
@@ -84,14 +84,14 @@ def field(
     Parameters
     ----------
     role : `USE`, `DEF` (binds) or `META` (ignored).
-    conv : coercion applied by the constructor.
+    converter : coercion applied by the constructor.
     default : value when the argument is left out.
     derive : computes the field from the finished node; pass `init=False` with it. A derived field
         is no argument, is not traversed and takes no part in equality.
     kw_only : the argument must be named. alias : the name of the argument, if another.
     """
     assert init == (derive is None), "a derived field has init=False"
-    return Field("", "", role, conv, default, derive, kw_only, alias)
+    return Field("", "", role, converter, default, derive, kw_only, alias)
 
 
 class FrozenMap(dict[Any, Any]):
@@ -112,6 +112,11 @@ class FrozenMap(dict[Any, Any]):
         return (FrozenMap, (dict(self),))
 
 
+def as_tuple(value: Iterable[Any]) -> tuple[Any, ...]:
+    """A tuple of any sequence."""
+    return tuple(value)
+
+
 def freeze_map(value: Mapping[Any, Any] | None) -> FrozenMap:
     """A `FrozenMap` of any mapping; None is the empty one."""
     if type(value) is FrozenMap:
@@ -129,7 +134,7 @@ def _first_init(cls: type) -> Callable[..., None]:
     """A constructor that replaces itself by the generated one when first called."""
 
     def __init__(self: Any, *args: Any, **kwargs: Any) -> None:
-        real = _generated_init(cls)
+        real = generated_init(cls)
         real.__generated__ = True  # type: ignore[attr-defined]
         cls.__init__ = real  # type: ignore[misc]
         real(self, *args, **kwargs)
@@ -169,13 +174,19 @@ class NodeMeta(type):
         _fields[cls] = tuple(merged)
         cls.__node_kind__ = kind or getattr(cls, "__node_kind__", "tree")
         assert cls.__node_kind__ in KINDS, cls.__node_kind__
-        if "__init__" not in space:
+        inherited_init = bases[0].__init__ if bases else None
+        written = bool(bases) and inherited_init is not object.__init__ and not getattr(
+            inherited_init, "__generated__", False
+        )
+        if "__init__" not in space and not written:
             cls.__init__ = _first_init(cls)  # type: ignore[method-assign]
         if bases:
             assert len(bases) == 1, f"{name}: a node class has one base"
             layer = cls.__module__.split(".")[1] if "." in cls.__module__ else cls.__module__
-            cls.__type_key__ = space.get("__type_key__") or f"{layer}.{name}"
-            node_types.add(cls.__type_key__, typing.cast("type[Node]", cls))
+            key = space.get("__type_key__") or f"{layer}.{name}"
+            node_class = typing.cast("type[Node]", cls)
+            node_class.__type_key__ = key
+            node_types.add(key, node_class)
         return cls
 
     @property
@@ -286,10 +297,15 @@ def fields_of(cls: type) -> tuple[Field, ...]:
     return _fields[cls]
 
 
+def init_fields(node: Node, **args: Any) -> None:
+    """Sets all fields of a new node: what a hand-written `__init__` ends with."""
+    generated_init(type(node))(node, **args)
+
+
 def construct(cls: type[_N], args: Mapping[str, Any]) -> _N:
     """Builds a node from its fields, bypassing a hand-written `__init__`."""
     node = cls.__new__(cls)
-    _generated_init(cls)(node, **args)
+    generated_init(cls)(node, **args)
     return node
 
 
@@ -383,7 +399,8 @@ def _classify(annotation: Any) -> tuple[str, tuple[type, ...], bool]:
     return "any", (), True
 
 
-def _generated_init(cls: type) -> Callable[..., None]:
+def generated_init(cls: type) -> Callable[..., None]:
+    """The generated constructor of a class, whatever `__init__` the class has."""
     init = _inits.get(cls)
     if init is None:
         from workbench.core import _generate

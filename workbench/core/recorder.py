@@ -8,7 +8,7 @@ The pass stepper, the rewrite log, bisecting and the schedule waterfall are cons
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
@@ -58,7 +58,7 @@ class Recorder:
         self.events.append(event)
 
     @contextmanager
-    def step(self, kind: str, name: str, before: Any, **info: Any) -> Iterator[Event]:
+    def step(self, kind: str, name: str, before: Any, **info: Any) -> Generator[Event]:
         """Times a block; the block sets `event.after`. An exception is noted and goes on."""
         event = Event(kind, name, before, before, depth=self.depth, info=info)
         self.events.append(event)
@@ -84,7 +84,7 @@ def active(kind: str) -> Recorder | None:
 
 
 @contextmanager
-def recording(*kinds: str) -> Iterator[Recorder]:
+def recording(*kinds: str) -> Generator[Recorder]:
     """Records events of the given kinds (default: passes and primitives) in this context."""
     recorder = Recorder(*kinds)
     token = _current.set(recorder)

@@ -25,7 +25,7 @@ _USE, _DEF, _INSIDE = 0, 1, 2
 class _Comparison:
     """One comparison: the stack of pairs and the correspondence of variables so far."""
 
-    __slots__ = ("forward", "backward", "identity", "map_free", "shared", "stack")
+    __slots__ = ("backward", "forward", "identity", "map_free", "shared", "stack")
 
     def __init__(self, map_free: bool) -> None:
         self.forward: dict[int, Any] = {}

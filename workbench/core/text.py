@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -50,7 +51,7 @@ def set_script_printer(
 
 def _load() -> None:
     if _script is None:  # seam: printing is the one thing a node does with a higher layer
-        import workbench.script  # noqa: F401  (installs the printer)
+        importlib.import_module("workbench.script")  # installs the printer
 
 
 def to_script(value: Any, **options: Any) -> str:
@@ -64,7 +65,7 @@ def to_text(value: Any) -> str:
     """The value as script where it has a script form, else in the generic form. Never throws."""
     try:
         return to_script(value)
-    except Exception:  # noqa: BLE001  (a printer must not hide the program it is asked to show)
+    except Exception:
         return generic_repr(value)
 
 

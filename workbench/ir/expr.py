@@ -13,11 +13,19 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from workbench.core.errors import WorkbenchError
-from workbench.core.node import META, Node, field
+from workbench.core.node import META, Node, as_tuple, construct, field, init_fields
 from workbench.core.registry import Registry
-from workbench.ir.attrs import Attrs, as_attrs
+from workbench.ir.attrs import as_attrs
 from workbench.ir.span import Span
-from workbench.ir.type import PointerType, PrimType, Type, as_type, prim_type
+from workbench.ir.type import (
+    MaybeType,
+    PointerType,
+    PrimType,
+    Type,
+    TypeOf,
+    as_type,
+    prim_type,
+)
 from workbench.runtime.dtype import DataType, DataTypeCode
 
 #: Operators by family and name ("add"): filled by the dialects. The family of an operand is what its
@@ -171,7 +179,7 @@ class Expr(_Operators):
     span: Span | None = field(role=META, default=None, kw_only=True)
 
     if TYPE_CHECKING:
-        ty: Any  # declared by every subclass, as a stored or as a derived field
+        ty: Any = field(init=False)  # declared by every subclass, stored or derived
 
     def __eq__(self, other: object) -> Any:
         if is_prim_expr(self) and (isinstance(other, (int, float)) or is_prim_expr(other)):
@@ -215,7 +223,7 @@ class Var(Expr, kind="var"):
     """A variable: a scalar, a buffer or a tensor, by its type. Identity is what counts."""
 
     name: str = field(role=META)
-    ty: Type = field(conv=as_type, default=None)
+    ty: TypeOf = field(converter=as_type, default=None)
 
     def __init__(
         self,
@@ -225,12 +233,10 @@ class Var(Expr, kind="var"):
         *,
         name_hint: str | None = None,
     ) -> None:
-        from workbench.core.node import _generated_init
-
         given = name if name is not None else name_hint
         if not isinstance(given, str):
             raise TypeError(f"Var: expected a name, got {type(given).__name__} {given!r}")
-        _generated_init(type(self))(self, name=given, ty=ty, span=span)
+        init_fields(self, name=given, ty=ty, span=span)
 
     @property
     def name_hint(self) -> str:
@@ -242,31 +248,31 @@ class Var(Expr, kind="var"):
     @property
     def shape(self) -> Any:
         """The shape of a buffer or tensor."""
-        return self.ty.shape  # type: ignore[attr-defined]
+        return self.ty.shape
 
     @property
     def strides(self) -> Any:
         """The strides of a buffer (empty: compact)."""
-        return self.ty.strides  # type: ignore[attr-defined]
+        return self.ty.strides
 
     @property
     def elem_offset(self) -> Any:
         """The offset of a buffer's first element, in elements."""
-        return self.ty.elem_offset  # type: ignore[attr-defined]
+        return self.ty.elem_offset
 
     @property
     def data_alignment(self) -> int:
         """The alignment of a buffer's data in bytes."""
-        return self.ty.data_alignment  # type: ignore[attr-defined]
+        return self.ty.data_alignment
 
     @property
     def offset_factor(self) -> int:
         """The factor that divides a buffer's offset."""
-        return self.ty.offset_factor  # type: ignore[attr-defined]
+        return self.ty.offset_factor
 
     def scope(self) -> str:
         """The storage scope of a buffer."""
-        return self.ty.storage_scope  # type: ignore[attr-defined]
+        return self.ty.storage_scope
 
     @property
     def data(self) -> Any:
@@ -296,6 +302,9 @@ class GlobalVar(Expr):
     __map_key__: ClassVar[str] = "name_hint"
     name_hint: str
     ty: Any = field(role=META, default=None, kw_only=True)
+
+    def __init__(self, name_hint: str, *, ty: Type | None = None, span: Span | None = None) -> None:
+        init_fields(self, name_hint=name_hint, ty=ty, span=span)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, GlobalVar) and self.name_hint == other.name_hint
@@ -348,7 +357,6 @@ class Op(Expr, kind="singleton"):
             raise WorkbenchError(f"operator {self.name} has an attribute {key!r} already")
         table[key] = value
 
-    __call__ = None  # type: ignore[assignment]  (operators are called through their builders)
 
 
 _ops: Registry[Op] = Registry("operator")
@@ -384,12 +392,14 @@ class Call(Expr):
     (the output types of `call_tir`).
     """
 
-    op: Expr = field(conv=as_op)
-    args: tuple[Expr, ...]
-    attrs: Any = field(conv=lambda value: None if value is None else as_attrs(value), default=None)
-    ty_args: tuple[Type, ...] = field(conv=lambda value: tuple(value or ()), default=())
-    ty: Type | None = field(
-        conv=lambda value: None if value is None else as_type(value),
+    op: Expr = field(converter=as_op)
+    args: tuple[Expr, ...] = field(converter=as_tuple)
+    attrs: Any = field(
+        converter=lambda value: None if value is None else as_attrs(value), default=None
+    )
+    ty_args: tuple[Type, ...] = field(converter=lambda value: tuple(value or ()), default=())
+    ty: MaybeType = field(
+        converter=lambda value: None if value is None else as_type(value),
         default=None,
         kw_only=True,
         alias="ret_ty",
@@ -409,8 +419,8 @@ def _int_value(value: Any) -> int:
 class IntImm(Expr):
     """An integer (or bool) constant. `IntImm("int32", 3)`."""
 
-    _dtype: DataType = field(conv=lambda v: prim_type(v).dtype, alias="dtype")
-    value: int = field(conv=_int_value)
+    _dtype: DataType = field(converter=lambda v: prim_type(v).dtype, alias="dtype")
+    value: int = field(converter=_int_value)
     ty: PrimType = field(init=False, derive=lambda self: prim_type(self._dtype))
 
     def __check__(self) -> None:
@@ -440,8 +450,8 @@ class IntImm(Expr):
 class FloatImm(Expr):
     """A floating-point constant. `FloatImm("float32", 1.0)`; the value is rounded to the type."""
 
-    _dtype: DataType = field(conv=lambda v: prim_type(v).dtype, alias="dtype")
-    value: float = field(conv=float)
+    _dtype: DataType = field(converter=lambda v: prim_type(v).dtype, alias="dtype")
+    value: float = field(converter=float)
     ty: PrimType = field(init=False, derive=lambda self: prim_type(self._dtype))
 
     def __float__(self) -> float:
@@ -489,13 +499,11 @@ def as_expr(value: Any) -> Expr:
 class Range(Node):
     """The half-open interval [min, min + extent). `Range(begin, end)` or `Range(extent)`."""
 
-    min: Expr = field(conv=as_expr)
-    extent: Expr = field(conv=as_expr)
+    min: Expr = field(converter=as_expr)
+    extent: Expr = field(converter=as_expr)
     span: Span | None = field(role=META, default=None, kw_only=True)
 
     def __init__(self, begin: Any, end: Any = None, span: Span | None = None) -> None:
-        from workbench.core.node import _generated_init
-
         if end is None:
             low: Any = 0
             extent: Any = begin
@@ -503,13 +511,11 @@ class Range(Node):
                 low = IntImm(extent.dtype, 0)
         else:
             low, extent = begin, end - begin
-        _generated_init(Range)(self, min=low, extent=extent, span=span)
+        init_fields(self, min=low, extent=extent, span=span)
 
     @staticmethod
     def from_min_extent(min_value: Any, extent: Any, span: Span | None = None) -> Range:
         """The range of a start and a length."""
-        from workbench.core.node import construct
-
         return construct(Range, {"min": min_value, "extent": extent, "span": span})
 
     @staticmethod

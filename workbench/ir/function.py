@@ -21,7 +21,7 @@ class CallingConv(IntEnum):
 class BaseFunc(Expr):
     """Base of `tirx.PrimFunc`, `relax.Function` and `relax.ExternFunc`."""
 
-    attrs: Attrs = field(conv=as_attrs, default=None, kw_only=True)
+    attrs: Attrs = field(converter=as_attrs, default=None, kw_only=True)
 
     def with_attr(self, attr_key_or_dict: str | dict[str, Any], attr_value: Any = None) -> Self:
         """A copy with one attribute, or a mapping of attributes, set."""

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Self
 
 from workbench.core.errors import WorkbenchError, did_you_mean
-from workbench.core.node import FrozenMap, Node, _generated_init, field
+from workbench.core.node import FrozenMap, Node, field, init_fields
 from workbench.ir.attrs import Attrs, as_attrs
 from workbench.ir.expr import GlobalVar
 from workbench.ir.function import BaseFunc
@@ -34,10 +34,10 @@ class IRModule(Node):
     functions of this one object, and no code of the workbench uses them.
     """
 
-    functions: Mapping[GlobalVar, BaseFunc] = field(conv=_as_functions, default=None)
-    attrs: Attrs = field(conv=as_attrs, default=None)
+    functions: Mapping[GlobalVar, BaseFunc] = field(converter=_as_functions, default=None)
+    attrs: Attrs = field(converter=as_attrs, default=None)
     global_infos: Mapping[str, Any] = field(
-        conv=lambda v: FrozenMap({k: tuple(x) for k, x in (v or {}).items()}), default=None
+        converter=lambda v: FrozenMap({k: tuple(x) for k, x in (v or {}).items()}), default=None
     )
 
     def __init__(
@@ -46,7 +46,7 @@ class IRModule(Node):
         attrs: Mapping[str, Any] | None = None,
         global_infos: Mapping[str, Any] | None = None,
     ) -> None:
-        _generated_init(IRModule)(
+        init_fields(
             self, functions=functions or {}, attrs=attrs or {}, global_infos=global_infos or {}
         )
 

@@ -24,7 +24,7 @@ class Span(Node):
     lowered from, and so on: views follow it in both directions.
     """
 
-    source_name: SourceName = field(conv=_as_source)
+    source_name: SourceName = field(converter=_as_source)
     line: int = 0
     end_line: int = 0
     column: int = 0

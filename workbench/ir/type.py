@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from workbench.core.leaves import register_leaf
-from workbench.core.node import META, Node, field
+from workbench.core.node import META, Node, as_tuple, field
 from workbench.core.structural import structural_equal, structural_hash
 from workbench.ir.span import Span
 from workbench.runtime.dtype import DataType
-
 
 register_leaf(DataType, "dtype", key=str, encode=str, decode=DataType)
 
@@ -32,7 +31,7 @@ class PrimType(Type):
     """The type of a scalar or vector value: a machine data type such as `float32x16`."""
 
     __family__: ClassVar[str] = "prim"
-    dtype: DataType = field(conv=DataType)
+    dtype: DataType = field(converter=DataType)
 
     def __eq__(self, other: object) -> bool:
         if isinstance(other, PrimType):
@@ -61,7 +60,7 @@ class PointerType(Type):
 class TupleType(Type):
     """A tuple of typed fields; the empty one is the unit type."""
 
-    fields: tuple[Type, ...] = ()
+    fields: tuple[Type, ...] = field(converter=as_tuple, default=())
 
 
 class FuncType(Type):
@@ -69,6 +68,16 @@ class FuncType(Type):
 
     arg_types: tuple[Type, ...]
     ret_type: Type
+
+
+# The static type of an expression's `ty`: which type it is depends on the dialect, so static checks
+# see Any; at run time the fields hold a `Type` (or None while it is not known).
+if TYPE_CHECKING:
+    TypeOf = Any
+    MaybeType = Any
+else:
+    TypeOf = Type
+    MaybeType = Type | None
 
 
 _prim_types: dict[str, PrimType] = {}

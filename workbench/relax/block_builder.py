@@ -77,7 +77,12 @@ class _Frame:
     """A function under construction."""
 
     def __init__(
-        self, name: str, params: list[Var] | None, attrs: Mapping[str, Any], pure: bool, private: bool
+        self,
+        name: str,
+        params: list[Var] | None,
+        attrs: Mapping[str, Any],
+        pure: bool,
+        private: bool,
     ) -> None:
         self.name = name
         self.params = params
@@ -262,9 +267,7 @@ class BlockBuilder:
         attrs = dict(frame.attrs)
         if not frame.private:
             attrs["global_symbol"] = frame.name
-        function = Function(
-            frame.params, SeqExpr(frame.blocks, value), None, frame.pure, attrs
-        )
+        function = Function(frame.params, SeqExpr(frame.blocks, value), None, frame.pure, attrs)
         gvar = GlobalVar(frame.name, ty=function.ty)
         if gvar in self.functions:
             raise BuilderError(f"the module has a function {frame.name!r} already")

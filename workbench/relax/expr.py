@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from workbench.core.node import DEF, META, Node, _generated_init, field
+from workbench.core.node import DEF, META, Node, as_tuple, field, init_fields
 from workbench.ir.attrs import as_attrs
 from workbench.ir.expr import Call, Expr, GlobalVar, IntImm, StringImm, Var, as_expr
 from workbench.ir.function import BaseFunc
 from workbench.ir.span import Span
-from workbench.ir.type import TupleType, Type, prim_type
+from workbench.ir.type import MaybeType, TupleType, Type, TypeOf, prim_type
 from workbench.relax.type import AnyType, FuncType, ShapeType, TensorType, as_dim
 from workbench.runtime.dtype import DataType
 from workbench.runtime.tensor import Tensor, tensor
@@ -21,12 +21,22 @@ from workbench.runtime.tensor import Tensor, tensor
 class DataflowVar(Var):
     """A variable visible only in its dataflow block."""
 
+    def __init__(
+        self,
+        name: str | None = None,
+        ty: Type | str | None = None,
+        span: Span | None = None,
+        *,
+        name_hint: str | None = None,
+    ) -> None:
+        super().__init__(name, ty, span, name_hint=name_hint)
+
 
 class ShapeExpr(Expr):
     """A shape of known rank: int64 expressions."""
 
-    values: tuple[Expr, ...] = field(conv=lambda v: tuple(map(as_dim, v)))
-    ty: Type = field(init=False, derive=lambda self: ShapeType(self.values))
+    values: tuple[Expr, ...] = field(converter=lambda v: tuple(map(as_dim, v)))
+    ty: TypeOf = field(init=False, derive=lambda self: ShapeType(self.values))
 
     def __getitem__(self, index: Any) -> Any:
         return self.values[index]
@@ -42,13 +52,12 @@ def _tensor(value: Any) -> Tensor:
 class Constant(Expr):
     """A tensor known at compile time."""
 
-    data: Tensor = field(conv=_tensor)
-    ty: Type | None = field(role=META, default=None)
+    data: Tensor = field(converter=_tensor)
+    ty: MaybeType = field(role=META, default=None)
 
-    def __check__(self) -> None:
-        if self.ty is None:
-            found = TensorType(self.data.shape, self.data.dtype)
-            Constant.ty.__set__(self, found)  # type: ignore[union-attr]
+    def __init__(self, data: Any, ty: Type | None = None, span: Span | None = None) -> None:
+        value = _tensor(data)
+        init_fields(self, data=value, ty=ty or TensorType(value.shape, value.dtype), span=span)
 
 
 def const(value: Any, dtype: str | None = None) -> Constant:
@@ -74,8 +83,8 @@ def const(value: Any, dtype: str | None = None) -> Constant:
 class DataTypeImm(Expr):
     """A data type as a value."""
 
-    value: DataType = field(conv=DataType)
-    ty: Type = field(init=False, derive=lambda self: AnyType())
+    value: DataType = field(converter=DataType)
+    ty: TypeOf = field(init=False, derive=lambda self: AnyType())
 
 
 def _as_relax(value: Any) -> Expr:
@@ -85,8 +94,8 @@ def _as_relax(value: Any) -> Expr:
 class Tuple(Expr):
     """A tuple of values."""
 
-    fields: tuple[Expr, ...] = field(conv=lambda v: tuple(map(_as_relax, v)))
-    ty: Type | None = field(init=False, derive=lambda self: _tuple_type(self.fields))
+    fields: tuple[Expr, ...] = field(converter=lambda v: tuple(map(_as_relax, v)))
+    ty: MaybeType = field(init=False, derive=lambda self: _tuple_type(self.fields))
 
     def __getitem__(self, index: Any) -> Any:
         return self.fields[index]
@@ -104,8 +113,8 @@ class TupleGetItem(Expr):
     """Field `index` of a tuple."""
 
     tuple_value: Expr
-    index: int = field(conv=int)
-    ty: Type | None = field(init=False, derive=lambda self: self._type())
+    index: int = field(converter=int)
+    ty: MaybeType = field(init=False, derive=lambda self: self._type())
 
     def _type(self) -> Type | None:
         whole = self.tuple_value.ty
@@ -135,13 +144,13 @@ class MatchCast(Binding):
     """`var = match_cast(value, ty)`: checks `value` against `ty` and binds new symbols in it."""
 
     value: Expr = field()
-    ty: Type = field(role=DEF)
+    ty: TypeOf = field(role=DEF)
 
 
 class BindingBlock(Node):
     """Bindings in order."""
 
-    bindings: tuple[Binding, ...]
+    bindings: tuple[Binding, ...] = field(converter=as_tuple)
     span: Span | None = field(role=META, default=None, kw_only=True)
 
 
@@ -152,11 +161,9 @@ class DataflowBlock(BindingBlock):
 class SeqExpr(Expr):
     """Binding blocks, then the value of `body`."""
 
-    blocks: tuple[BindingBlock, ...] = field(
-        conv=lambda v: tuple(b for b in v if b.bindings)
-    )
+    blocks: tuple[BindingBlock, ...] = field(converter=lambda v: tuple(b for b in v if b.bindings))
     body: Expr = field()
-    ty: Type | None = field(init=False, derive=lambda self: self.body.ty)
+    ty: MaybeType = field(init=False, derive=lambda self: self.body.ty)
 
 
 def as_seq(value: Any) -> SeqExpr:
@@ -168,19 +175,19 @@ class If(Expr):
     """`true_branch` if the scalar `cond` holds, else `false_branch`."""
 
     cond: Expr
-    true_branch: SeqExpr = field(conv=as_seq)
-    false_branch: SeqExpr = field(conv=as_seq)
-    ty: Type | None = field(role=META, default=None, kw_only=True)
+    true_branch: SeqExpr = field(converter=as_seq)
+    false_branch: SeqExpr = field(converter=as_seq)
+    ty: MaybeType = field(role=META, default=None, kw_only=True)
 
 
 class Function(BaseFunc):
     """A graph-level function. The parameters' types bind the symbolic dimensions in them."""
 
     params: tuple[Var, ...] = field(role=DEF)
-    body: SeqExpr = field(conv=as_seq)
+    body: SeqExpr = field(converter=as_seq)
     ret_ty: Type | None = field(default=None)
     is_pure: bool = True
-    ty: Type | None = field(init=False, derive=lambda self: self._type())
+    ty: MaybeType = field(init=False, derive=lambda self: self._type())
 
     def __init__(
         self,
@@ -193,7 +200,7 @@ class Function(BaseFunc):
     ) -> None:
         body = as_seq(body)
         names = (params,) if isinstance(params, Var) else tuple(params)
-        _generated_init(Function)(
+        init_fields(
             self,
             params=names,
             body=body,
@@ -224,11 +231,22 @@ class ExternFunc(BaseFunc):
     """A function known by name at run time."""
 
     global_symbol: str
-    ty: Type = field(default=None, conv=lambda v: FuncType.opaque_func() if v is None else v)
+    ty: TypeOf = field(default=None)
 
-    def __check__(self) -> None:
-        if self.ty is None:
-            ExternFunc.ty.__set__(self, FuncType.opaque_func())  # type: ignore[attr-defined]
+    def __init__(
+        self,
+        global_symbol: str,
+        ty: Type | None = None,
+        attrs: Mapping[str, Any] | None = None,
+        span: Span | None = None,
+    ) -> None:
+        init_fields(
+            self,
+            global_symbol=global_symbol,
+            ty=ty or FuncType.opaque_func(),
+            attrs=as_attrs(attrs),
+            span=span,
+        )
 
 
 def prim_value(value: Any) -> Expr:

@@ -4,8 +4,8 @@
     interpret(mod, "forward", x)
 
 Symbolic dimensions take the values the arguments give them. Operators run by their legalisation,
-and kernels by `tirx.interpret`; nothing is compiled to machine code, so this is an oracle for passes,
-code generators and the virtual machine.
+and kernels by `tirx.interpret`; nothing is compiled to machine code, so this is an oracle for
+passes, code generators and the virtual machine.
 """
 
 from __future__ import annotations
@@ -192,7 +192,7 @@ class _Run:
         if isinstance(callee, GlobalVar):
             return self.call_global(callee, [self.eval(a) for a in call.args])
         if isinstance(callee, ExternFunc):
-            return _plain(get_global_func(callee.global_symbol)(*map(self.eval, call.args)))
+            return _plain(_extern(callee)(*map(self.eval, call.args)))
         value = self.eval(callee)
         if isinstance(value, Function):
             return self.function(value, [self.eval(a) for a in call.args], "closure")
@@ -230,7 +230,9 @@ class _Run:
                     outs[i] = operands[index]
         fresh = [o for o in outs if not any(o is a for a in operands)]
         scalars = list(self.eval(rest[0])) if rest else []
-        inputs = [np.asarray(o, order="C") for o in operands]  # (ascontiguousarray adds a dimension)
+        inputs = [
+            np.asarray(o, order="C") for o in operands
+        ]  # (ascontiguousarray adds a dimension)
         run_kernel(self.mod, gvar.name_hint, *inputs, *fresh, *scalars)
         return tuple(outs) if isinstance(out, tuple) else outs[0]
 
@@ -287,6 +289,13 @@ def _plain(value: Any) -> Any:
     return np.asarray(value) if hasattr(value, "__array__") else value
 
 
+def _extern(function: Expr) -> Callable[..., Any]:
+    assert isinstance(function, ExternFunc), function
+    found = get_global_func(function.global_symbol)
+    assert found is not None
+    return found
+
+
 def _shape_of(run: _Run, call: Call) -> Any:
     return tuple(int(d) for d in run.eval(call.args[0]).shape)
 
@@ -295,15 +304,13 @@ def _dps_packed(run: _Run, call: Call) -> Any:
     function, args = call.args
     out = run.allocate(call.ty_args[0])
     outs = list(out) if isinstance(out, tuple) else [out]
-    assert isinstance(function, ExternFunc)
-    get_global_func(function.global_symbol)(*run.eval(args), *outs)
+    _extern(function)(*run.eval(args), *outs)
     return out
 
 
 def _pure_packed(run: _Run, call: Call) -> Any:
     function, *args = call.args
-    assert isinstance(function, ExternFunc)
-    return _plain(get_global_func(function.global_symbol)(*map(run.eval, args)))
+    return _plain(_extern(function)(*map(run.eval, args)))
 
 
 def _assert(run: _Run, call: Call) -> Any:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from workbench.core.node import DEF, META, construct, field
+from workbench.core.node import DEF, META, construct, field, init_fields
 from workbench.ir.expr import Expr, IntImm, Var, as_expr
 from workbench.ir.global_info import VDevice
 from workbench.ir.span import Span
@@ -48,20 +48,18 @@ class PackedFuncType(Type):
 class ShapeType(Type):
     """The type of a shape value: its dimensions, or only their number (-1: unknown)."""
 
-    values: tuple[Expr, ...] | None = field(conv=_dims, default=None)
+    values: tuple[Expr, ...] | None = field(converter=_dims, default=None)
     ndim: int = -1
 
     def __init__(
         self, values: Sequence[Any] | None = None, ndim: int = -1, span: Span | None = None
     ) -> None:
-        from workbench.core.node import _generated_init
-
         if values is not None:
             values = tuple(values)
             if ndim not in (-1, len(values)):
                 raise ValueError(f"ShapeType: {len(values)} values but ndim={ndim}")
             ndim = len(values)
-        _generated_init(ShapeType)(self, values=values, ndim=ndim, span=span)
+        init_fields(self, values=values, ndim=ndim, span=span)
 
 
 def _shape_of(value: Any) -> Expr | None:
@@ -86,8 +84,8 @@ class TensorType(Type):
     known, else -1). `dtype` is None where unknown.
     """
 
-    shape: Expr | None = field(conv=_shape_of, default=None)
-    dtype: DataType | None = field(conv=_dtype, default="float32")
+    shape: Expr | None = field(converter=_shape_of, default=None)
+    dtype: DataType | None = field(converter=_dtype, default="float32")
     vdevice: VDevice | None = None
     ndim: int = -1
 
@@ -99,17 +97,13 @@ class TensorType(Type):
         ndim: int = -1,
         span: Span | None = None,
     ) -> None:
-        from workbench.core.node import _generated_init
-
         shape = _shape_of(shape)
         if shape is not None:
             known = shape.ty.ndim if isinstance(shape.ty, ShapeType) else -1
             if ndim not in (-1, known):
                 raise ValueError(f"TensorType: the shape has {known} dimensions but ndim={ndim}")
             ndim = known
-        _generated_init(TensorType)(
-            self, shape=shape, dtype=dtype, vdevice=vdevice, ndim=ndim, span=span
-        )
+        init_fields(self, shape=shape, dtype=dtype, vdevice=vdevice, ndim=ndim, span=span)
 
     @property
     def dims(self) -> tuple[Expr, ...] | None:
@@ -124,15 +118,18 @@ class FuncType(Type):
     """
 
     params: tuple[Type, ...] | None = field(
-        role=DEF, conv=lambda v: None if v is None else tuple(v), default=None
+        role=DEF, converter=lambda v: None if v is None else tuple(v), default=None
     )
-    ret: Type = field(default=None, conv=lambda v: AnyType() if v is None else v)
+    ret: Type = field(default=None, converter=lambda v: AnyType() if v is None else v)
     purity: bool = True
     derive_func: Any = field(role=META, default=None)
 
     @staticmethod
     def opaque_func(
-        *, ret: Type | None = None, derive_func: Callable[..., Type] | None = None, purity: bool = False
+        *,
+        ret: Type | None = None,
+        derive_func: Callable[..., Type] | None = None,
+        purity: bool = False,
     ) -> FuncType:
         """A function of unknown parameters; the result type is `ret` or what `derive_func` says."""
         return construct(

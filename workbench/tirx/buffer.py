@@ -32,15 +32,15 @@ class BufferType(Type):
     """
 
     __family__: ClassVar[str] = "buffer"
-    dtype: DataType = field(conv=DataType)
+    dtype: DataType = field(converter=DataType)
     storage_scope: str = "global"
-    shape: tuple[Expr, ...] = field(conv=_shape, default=())
-    strides: tuple[Expr, ...] = field(conv=_shape, default=())
-    elem_offset: Expr | None = field(conv=as_expr, default=None)
+    shape: tuple[Expr, ...] = field(converter=_shape, default=())
+    strides: tuple[Expr, ...] = field(converter=_shape, default=())
+    elem_offset: Expr | None = field(converter=as_expr, default=None)
     data_alignment: int = DEFAULT_ALIGNMENT
     offset_factor: int = 1
     layout: Any = None
-    allocated_addr: tuple[Expr, ...] = field(conv=_shape, default=())
+    allocated_addr: tuple[Expr, ...] = field(converter=_shape, default=())
 
     @property
     def ndim(self) -> int:

@@ -37,16 +37,16 @@ def _prim(value: Any) -> Expr:
 class BinaryOp(Expr):
     """Base of the binary arithmetic nodes: both operands and the result have one data type."""
 
-    a: Expr = field(conv=_prim)
-    b: Expr = field(conv=_prim)
+    a: Expr = field(converter=_prim)
+    b: Expr = field(converter=_prim)
     ty: PrimType = field(init=False, derive=lambda self: self.a.ty)
 
     def __check__(self) -> None:
         a, b = self.a.ty, self.b.ty
         if a is not b and a != b:
             raise TypeError(
-                f"{type(self).__name__}: operands have different data types, {a.dtype} and {b.dtype}"
-                f" ({self.a} and {self.b}); cast one of them"
+                f"{type(self).__name__}: operands have different data types, {a.dtype} and "
+                f"{b.dtype} ({self.a} and {self.b}); cast one of them"
             )
 
 
@@ -149,16 +149,16 @@ class Or(LogicalOp):
 class Not(Expr):
     """not a"""
 
-    a: Expr = field(conv=_prim)
+    a: Expr = field(converter=_prim)
     ty: PrimType = field(init=False, derive=lambda self: self.a.ty)
 
 
 class Select(Expr):
     """`true_value` where `condition` holds, else `false_value`; both sides are evaluated."""
 
-    condition: Expr = field(conv=_prim)
-    true_value: Expr = field(conv=_prim)
-    false_value: Expr = field(conv=_prim)
+    condition: Expr = field(converter=_prim)
+    true_value: Expr = field(converter=_prim)
+    false_value: Expr = field(converter=_prim)
     ty: PrimType = field(init=False, derive=lambda self: self.true_value.ty)
 
     def __check__(self) -> None:
@@ -172,8 +172,8 @@ class Select(Expr):
 class Cast(Expr):
     """`value` converted to a data type. `Cast("float32", x)`."""
 
-    _dtype: DataType = field(conv=lambda v: prim_type(v).dtype, alias="dtype")
-    value: Expr = field(conv=_prim)
+    _dtype: DataType = field(converter=lambda v: prim_type(v).dtype, alias="dtype")
+    value: Expr = field(converter=_prim)
     ty: PrimType = field(init=False, derive=lambda self: prim_type(self._dtype))
 
 
@@ -181,8 +181,8 @@ class Let(Expr):
     """`body` with `var` bound to `value`."""
 
     var: Var = field(role=DEF)
-    value: Expr = field(conv=_prim)
-    body: Expr = field(conv=_prim)
+    value: Expr = field(converter=_prim)
+    body: Expr = field(converter=_prim)
     ty: PrimType = field(init=False, derive=lambda self: self.body.ty)
 
 
@@ -197,17 +197,17 @@ def _vector_type(element: Expr, lanes: Any) -> PrimType:
 class Ramp(Expr):
     """The vector base, base + stride, … of `lanes` elements."""
 
-    base: Expr = field(conv=_prim)
-    stride: Expr = field(conv=_prim)
-    lanes: Expr = field(conv=as_expr)
+    base: Expr = field(converter=_prim)
+    stride: Expr = field(converter=_prim)
+    lanes: Expr = field(converter=as_expr)
     ty: PrimType = field(init=False, derive=lambda self: _vector_type(self.base, self.lanes))
 
 
 class Broadcast(Expr):
     """A vector of `lanes` copies of `value`."""
 
-    value: Expr = field(conv=_prim)
-    lanes: Expr = field(conv=as_expr)
+    value: Expr = field(converter=_prim)
+    lanes: Expr = field(converter=as_expr)
     ty: PrimType = field(init=False, derive=lambda self: _vector_type(self.value, self.lanes))
 
 
@@ -215,7 +215,7 @@ class Shuffle(Expr):
     """The elements `indices` of the concatenated `vectors`."""
 
     vectors: tuple[Expr, ...]
-    indices: tuple[Expr, ...] = field(conv=lambda v: tuple(map(as_expr, v)))
+    indices: tuple[Expr, ...] = field(converter=lambda v: tuple(map(as_expr, v)))
     ty: PrimType = field(init=False, derive=lambda self: self._result())
 
     def _result(self) -> PrimType:
@@ -255,7 +255,7 @@ class BufferLoad(Expr):
     """buffer[indices]. A vector index in the last place loads a vector."""
 
     buffer: Var
-    indices: tuple[Expr, ...] = field(conv=_indices)
+    indices: tuple[Expr, ...] = field(converter=_indices)
     predicate: Expr | None = None
     ty: PrimType = field(init=False, derive=lambda self: loaded_type(self.buffer, self.indices))
 
@@ -267,7 +267,7 @@ class ProducerLoad(Expr):
     """producer[indices], where the producer is a `te.Tensor`; gone after `create_prim_func`."""
 
     producer: Any
-    indices: tuple[Expr, ...] = field(conv=_indices)
+    indices: tuple[Expr, ...] = field(converter=_indices)
     ty: PrimType = field(init=False, derive=lambda self: prim_type(self.producer.dtype))
 
 
@@ -306,11 +306,9 @@ class IterVar(Node):
     Parallelized: ClassVar[int] = 7
     Tensorized: ClassVar[int] = 8
 
-    dom: Range | None = field(conv=_range_or_none)
-    var: Var = field(
-        role=DEF, conv=lambda v: Var(v, "int32") if isinstance(v, str) else v
-    )
-    iter_type: int = field(conv=int)
+    dom: Range | None = field(converter=_range_or_none)
+    var: Var = field(role=DEF, converter=lambda v: Var(v, "int32") if isinstance(v, str) else v)
+    iter_type: int = field(converter=int)
     thread_tag: str = ""
     span: Span | None = field(role=META, default=None, kw_only=True)
 
@@ -388,11 +386,11 @@ class Reduce(Expr):
 
     __visit_order__ = ("axis", "combiner", "source", "condition", "value_index", "init")
     combiner: CommReducer
-    source: tuple[Expr, ...] = field(conv=lambda v: tuple(map(as_expr, v)), alias="src")
-    axis: tuple[IterVar, ...] = field(conv=tuple, alias="rdom")
-    condition: Expr = field(conv=as_expr)
+    source: tuple[Expr, ...] = field(converter=lambda v: tuple(map(as_expr, v)), alias="src")
+    axis: tuple[IterVar, ...] = field(converter=tuple, alias="rdom")
+    condition: Expr = field(converter=as_expr)
     value_index: int = 0
-    init: tuple[Expr, ...] = field(conv=lambda v: tuple(map(as_expr, v or ())), default=())
+    init: tuple[Expr, ...] = field(converter=lambda v: tuple(map(as_expr, v or ())), default=())
     ty: PrimType = field(init=False, derive=lambda self: self.source[self.value_index].ty)
 
 

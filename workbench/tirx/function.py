@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from workbench.core.errors import WorkbenchError
-from workbench.core.node import DEF, Node, _generated_init, field
+from workbench.core.node import DEF, Node, as_tuple, field, init_fields
 from workbench.core.registry import Registry
 from workbench.core.traverse import substitute
 from workbench.ir.attrs import as_attrs
@@ -26,7 +26,7 @@ class PrimFunc(BaseFunc):
 
     params: tuple[Var, ...] = field(role=DEF)
     body: Stmt
-    ret_type: Type | None = field(conv=as_type, default=None)
+    ret_type: Type | None = field(converter=as_type, default=None)
     ty: Any = field(init=False, derive=lambda self: self._type())
 
     def __init__(
@@ -44,7 +44,7 @@ class PrimFunc(BaseFunc):
                 raise TypeError(
                     f"PrimFunc: parameters are variables, got {type(param).__name__} {param}"
                 )
-        _generated_init(PrimFunc)(
+        init_fields(
             self, params=params, body=body, ret_type=ret_type, attrs=as_attrs(attrs), span=span
         )
 
@@ -98,7 +98,7 @@ class _ById:
 def _dimension_vars(param: Var) -> list[Var]:
     from workbench.core.traverse import iter_nodes
 
-    return [v for v in iter_nodes(param.ty, Var)]
+    return list(iter_nodes(param.ty, Var))
 
 
 def _match_shape(param: Var, given: Var, values: dict[Var, Expr]) -> None:
@@ -140,8 +140,8 @@ tensor_intrins: Registry[TensorIntrin] = Registry("tensor intrinsic")
 class IndexMap(Node):
     """A map of indices: `final_indices` as functions of `initial_indices`."""
 
-    initial_indices: tuple[Var, ...] = field(role=DEF)
-    final_indices: tuple[Expr, ...] = field(conv=lambda v: tuple(map(as_expr, v)))
+    initial_indices: tuple[Var, ...] = field(role=DEF, converter=as_tuple)
+    final_indices: tuple[Expr, ...] = field(converter=lambda v: tuple(map(as_expr, v)))
     inverse_index_map: Any = field(default=None)
 
     @staticmethod

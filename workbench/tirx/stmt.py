@@ -23,16 +23,20 @@ class Bind(Stmt):
     """`var = value`, visible in the statements after it."""
 
     var: Var = field(role=DEF)
-    value: Expr = field(conv=as_expr)
+    value: Expr = field(converter=as_expr)
+
+
+def _string(value: Any) -> StringImm:
+    return value if isinstance(value, StringImm) else StringImm(value)
 
 
 class AssertStmt(Stmt):
-    """Fails with an error of kind `error_kind` and the joined `message_parts` unless `condition`."""
+    """Unless `condition`: an error of kind `error_kind` with the joined `message_parts`."""
 
-    error_kind: StringImm = field(conv=as_expr, alias="kind")
-    condition: Expr = field(conv=_prim)
+    error_kind: StringImm = field(converter=_string, alias="kind")
+    condition: Expr = field(converter=_prim)
     message_parts: tuple[StringImm, ...] = field(
-        conv=lambda v: tuple(as_expr(x) for x in (v if isinstance(v, (list, tuple)) else [v])),
+        converter=lambda v: tuple(map(_string, v if isinstance(v, (list, tuple)) else [v])),
         default=(),
     )
 
@@ -51,19 +55,19 @@ class For(Stmt):
     """`body` for `loop_var` in [min, min + extent), in steps of `step` (1 if None)."""
 
     loop_var: Var = field(role=DEF)
-    min: Expr = field(conv=_prim)
-    extent: Expr = field(conv=_prim)
-    kind: ForKind = field(conv=ForKind)
+    min: Expr = field(converter=_prim)
+    extent: Expr = field(converter=_prim)
+    kind: ForKind = field(converter=ForKind)
     body: Stmt
     thread_binding: IterVar | None = None
     annotations: Mapping[str, Any] = {}
-    step: Expr | None = field(conv=_prim, default=None)
+    step: Expr | None = field(converter=_prim, default=None)
 
 
 class While(Stmt):
     """`body` as long as `condition` holds."""
 
-    condition: Expr = field(conv=_prim)
+    condition: Expr = field(converter=_prim)
     body: Stmt
 
 
@@ -78,15 +82,15 @@ class Continue(Stmt):
 class Return(Stmt):
     """Returns from the function."""
 
-    value: Expr = field(conv=as_expr)
+    value: Expr = field(converter=as_expr)
 
 
 class BufferStore(Stmt):
     """buffer[indices] = value"""
 
     buffer: Var
-    value: Expr = field(conv=_prim)
-    indices: tuple[Expr, ...] = field(conv=_indices)
+    value: Expr = field(converter=_prim)
+    indices: tuple[Expr, ...] = field(converter=_indices)
     predicate: Expr | None = None
 
     def __check__(self) -> None:
@@ -118,14 +122,14 @@ class AttrStmt(Stmt):
 
     node: Any
     attr_key: str
-    value: Expr = field(conv=as_expr)
+    value: Expr = field(converter=as_expr)
     body: Stmt
 
 
 class Evaluate(Stmt):
     """Evaluates an expression for its effect."""
 
-    value: Expr = field(conv=as_expr)
+    value: Expr = field(converter=as_expr)
 
 
 def _flatten(items: Any) -> tuple[Stmt, ...]:
@@ -143,7 +147,7 @@ def _flatten(items: Any) -> tuple[Stmt, ...]:
 class SeqStmt(Stmt):
     """Statements one after another. Nested sequences are flattened."""
 
-    seq: tuple[Stmt, ...] = field(conv=_flatten)
+    seq: tuple[Stmt, ...] = field(converter=_flatten)
 
     def __len__(self) -> int:
         return len(self.seq)
@@ -192,7 +196,7 @@ def stmt_list(stmt: Stmt) -> list[Stmt]:
 class IfThenElse(Stmt):
     """`then_case` if `condition` holds, else `else_case`."""
 
-    condition: Expr = field(conv=_prim)
+    condition: Expr = field(converter=_prim)
     then_case: Stmt
     else_case: Stmt | None = None
 
@@ -205,7 +209,7 @@ class BufferRegion(Node):
     """A box of a buffer: one range per dimension."""
 
     buffer: Var
-    region: tuple[Range, ...] = field(conv=_ranges)
+    region: tuple[Range, ...] = field(converter=_ranges)
 
     def __check__(self) -> None:
         check_access("BufferRegion", self.buffer, self.region)
@@ -255,9 +259,9 @@ class SBlock(Stmt):
     name_hint: str
     body: Stmt
     init: Stmt | None = None
-    alloc_buffers: tuple[Var, ...] = field(role=DEF, conv=lambda v: tuple(v or ()), default=())
+    alloc_buffers: tuple[Var, ...] = field(role=DEF, converter=lambda v: tuple(v or ()), default=())
     match_buffers: tuple[MatchBufferRegion, ...] = field(
-        conv=lambda v: tuple(v or ()), default=()
+        converter=lambda v: tuple(v or ()), default=()
     )
     annotations: Mapping[str, Any] = {}
 
@@ -269,8 +273,8 @@ def _predicate(value: Any) -> Expr:
 class SBlockRealize(Stmt):
     """Runs `block` with its variables bound to `iter_values`, where `predicate` holds."""
 
-    iter_values: tuple[Expr, ...] = field(conv=lambda v: tuple(map(as_expr, v)))
-    predicate: Expr = field(conv=_predicate)
+    iter_values: tuple[Expr, ...] = field(converter=lambda v: tuple(map(as_expr, v)))
+    predicate: Expr = field(converter=_predicate)
     block: SBlock
 
     def __check__(self) -> None:

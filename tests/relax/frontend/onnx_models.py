@@ -70,7 +70,9 @@ def run_workbench(
     executable = wb.compile(module, target="llvm")
     vm = relax.VirtualMachine(executable, wb.cpu())
     result = vm["main"](*inputs.values())
-    items = result if isinstance(result, (list, tuple)) or not hasattr(result, "numpy") else [result]
+    items = (
+        result if isinstance(result, (list, tuple)) or not hasattr(result, "numpy") else [result]
+    )
     return [np.asarray(i.numpy()) for i in items]
 
 

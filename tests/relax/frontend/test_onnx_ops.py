@@ -43,7 +43,9 @@ def _ints(*values: int) -> np.ndarray[Any, Any]:
 CASES: list[Case] = []
 
 
-def case(op: str, inputs: dict[str, Any], constants: dict[str, Any] | None = None, **kw: Any) -> None:
+def case(
+    op: str, inputs: dict[str, Any], constants: dict[str, Any] | None = None, **kw: Any
+) -> None:
     """Adds a case."""
     CASES.append((op, {"inputs": inputs, "constants": constants or {}, **kw}))
 
@@ -83,7 +85,11 @@ for _op in ("Equal", "Less", "LessOrEqual", "Greater", "GreaterOrEqual"):
 for _op in ("Max", "Min", "Sum", "Mean"):
     case(_op, {"a": _f(3, 4), "b": _f(1, 4, low=-1), "c": _f(3, 1, low=0)})
 for _dir in ("LEFT", "RIGHT"):
-    case("BitShift", {"a": _i(4, dtype="uint32"), "b": np.array([0, 1, 2, 3], "uint32")}, direction=_dir)
+    case(
+        "BitShift",
+        {"a": _i(4, dtype="uint32"), "b": np.array([0, 1, 2, 3], "uint32")},
+        direction=_dir,
+    )
 case("Clip", {"x": _f(3, 4)}, {"lo": np.float32(-0.5), "hi": np.float32(0.5)})
 case("Clip", {"x": _f(3, 4)}, {"hi": np.float32(0.5)}, order=["x", "", "hi"])
 case("Clip", {"x": _f(3, 4)}, opset=6, min=-0.3, max=0.4)
@@ -96,7 +102,9 @@ case("MatMul", {"a": _f(3, 7), "b": _f(7)})
 case("Gemm", {"a": _f(5, 7), "b": _f(7, 3), "c": _f(3)})
 case("Gemm", {"a": _f(7, 5), "b": _f(3, 7), "c": _f(5, 1)}, transA=1, transB=1, alpha=0.5, beta=2.0)
 case("Gemm", {"a": _f(5, 7)}, {"b": _f(3, 7)}, transB=1)
-for _op in "ReduceSum ReduceMean ReduceMax ReduceMin ReduceProd ReduceL1 ReduceL2 ReduceSumSquare".split():  # noqa: E501
+for _op in (
+    "ReduceSum ReduceMean ReduceMax ReduceMin ReduceProd ReduceL1 ReduceL2 ReduceSumSquare".split()
+):
     if _op == "ReduceSum":
         case(_op, {"x": _f(3, 4, 5)}, {"axes": _ints(1)}, keepdims=0)
         case(_op, {"x": _f(3, 4, 5)}, {"axes": _ints(0, -1)})
@@ -115,8 +123,17 @@ case("CumSum", {"x": _f(3, 4)}, {"axis": np.array(1, "int64")})
 case("CumSum", {"x": _f(3, 4)}, {"axis": np.array(0, "int64")}, exclusive=1, reverse=1)
 
 case("Conv", {"x": _f(2, 3, 8, 9)}, {"w": _f(4, 3, 3, 3), "b": _f(4)}, pads=[1, 1, 1, 1])
-case("Conv", {"x": _f(1, 4, 8, 8)}, {"w": _f(4, 1, 3, 3)}, group=4, strides=[2, 2], pads=[1, 1, 1, 1])
-case("Conv", {"x": _f(1, 4, 9, 8)}, {"w": _f(6, 2, 3, 2)}, group=2, dilations=[2, 1], pads=[0, 1, 2, 0])
+case(
+    "Conv", {"x": _f(1, 4, 8, 8)}, {"w": _f(4, 1, 3, 3)}, group=4, strides=[2, 2], pads=[1, 1, 1, 1]
+)
+case(
+    "Conv",
+    {"x": _f(1, 4, 9, 8)},
+    {"w": _f(6, 2, 3, 2)},
+    group=2,
+    dilations=[2, 1],
+    pads=[0, 1, 2, 0],
+)
 case("Conv", {"x": _f(1, 3, 7, 7)}, {"w": _f(5, 3, 1, 1)}, strides=[2, 2])
 case("Conv", {"x": _f(1, 3, 7, 8)}, {"w": _f(5, 3, 3, 3)}, auto_pad="SAME_UPPER", strides=[2, 2])
 case("Conv", {"x": _f(1, 3, 7, 8)}, {"w": _f(5, 3, 2, 2)}, auto_pad="SAME_LOWER")
@@ -124,17 +141,35 @@ case("Conv", {"x": _f(1, 3, 10)}, {"w": _f(5, 3, 3)}, strides=[2], pads=[1, 2])
 case("Conv", {"x": _f(1, 2, 5, 6, 4)}, {"w": _f(3, 2, 2, 3, 2)}, pads=[1, 0, 0, 0, 1, 1])
 case("Conv", {"x": _f(1, 3, 6, 6), "w": _f(4, 3, 3, 3)})
 case("ConvTranspose", {"x": _f(1, 3, 5, 5)}, {"w": _f(3, 4, 3, 3), "b": _f(4)}, strides=[2, 2])
-case("ConvTranspose", {"x": _f(1, 4, 5, 4)}, {"w": _f(4, 2, 2, 3)}, group=2, strides=[2, 1], pads=[0, 1, 1, 0], output_padding=[1, 0])  # noqa: E501
+case(
+    "ConvTranspose",
+    {"x": _f(1, 4, 5, 4)},
+    {"w": _f(4, 2, 2, 3)},
+    group=2,
+    strides=[2, 1],
+    pads=[0, 1, 1, 0],
+    output_padding=[1, 0],
+)
 case("MaxPool", {"x": _f(1, 3, 8, 9)}, kernel_shape=[2, 3], strides=[2, 2], pads=[0, 1, 1, 1])
 case("MaxPool", {"x": _f(1, 3, 7, 7)}, kernel_shape=[3, 3], strides=[2, 2], ceil_mode=1)
 case("MaxPool", {"x": _f(1, 3, 9)}, kernel_shape=[2], strides=[2])
 case("MaxPool", {"x": _f(1, 2, 4, 5, 6)}, kernel_shape=[2, 2, 2])
 case("AveragePool", {"x": _f(1, 3, 8, 8)}, kernel_shape=[3, 3], strides=[2, 2], pads=[1, 1, 1, 1])
-case("AveragePool", {"x": _f(1, 3, 8, 8)}, kernel_shape=[3, 3], pads=[1, 1, 1, 1], count_include_pad=1)
+case(
+    "AveragePool",
+    {"x": _f(1, 3, 8, 8)},
+    kernel_shape=[3, 3],
+    pads=[1, 1, 1, 1],
+    count_include_pad=1,
+)
 case("AveragePool", {"x": _f(1, 3, 8, 8)}, kernel_shape=[2, 2], auto_pad="SAME_UPPER")
 case("GlobalAveragePool", {"x": _f(2, 3, 5, 4)})
 case("GlobalMaxPool", {"x": _f(2, 3, 5, 4)})
-case("BatchNormalization", {"x": _f(2, 3, 4, 4)}, {"s": _f(3), "b": _f(3), "m": _f(3), "v": _f(3, low=0.5)})  # noqa: E501
+case(
+    "BatchNormalization",
+    {"x": _f(2, 3, 4, 4)},
+    {"s": _f(3), "b": _f(3), "m": _f(3), "v": _f(3, low=0.5)},
+)
 case("InstanceNormalization", {"x": _f(2, 3, 4, 4)}, {"s": _f(3), "b": _f(3)})
 case("LayerNormalization", {"x": _f(2, 3, 8)}, {"s": _f(8), "b": _f(8)})
 case("LayerNormalization", {"x": _f(2, 3, 8)}, {"s": _f(3, 8)}, axis=1)
@@ -156,8 +191,22 @@ case("Pad", {"x": _f(3, 4)}, {"p": _ints(1, 0, 2, 3), "v": np.float32(1.5)})
 case("Pad", {"x": _f(3, 4)}, {"p": _ints(1, 2, 2, 1)}, mode="reflect")
 case("Pad", {"x": _f(3, 4)}, {"p": _ints(1, 2, 2, 1)}, mode="edge")
 case("Pad", {"x": _f(3, 6)}, {"p": _ints(0, -1, 0, -2)})
-case("Resize", {"x": _f(1, 2, 4, 5)}, {"s": np.array([1, 1, 2, 2], "float32")}, order=["x", "", "s"], mode="nearest", coordinate_transformation_mode="asymmetric", nearest_mode="floor")  # noqa: E501
-case("Resize", {"x": _f(1, 2, 4, 5)}, {"n": _ints(1, 2, 7, 9)}, order=["x", "", "", "n"], mode="linear")
+case(
+    "Resize",
+    {"x": _f(1, 2, 4, 5)},
+    {"s": np.array([1, 1, 2, 2], "float32")},
+    order=["x", "", "s"],
+    mode="nearest",
+    coordinate_transformation_mode="asymmetric",
+    nearest_mode="floor",
+)
+case(
+    "Resize",
+    {"x": _f(1, 2, 4, 5)},
+    {"n": _ints(1, 2, 7, 9)},
+    order=["x", "", "", "n"],
+    mode="linear",
+)
 case("Upsample", {"x": _f(1, 2, 4, 5)}, {"s": np.array([1, 1, 2, 3], "float32")}, opset=9)
 
 case("Identity", {"x": _f(3, 4)})
@@ -180,8 +229,14 @@ case("Concat", {"a": _f(2, 3), "b": _f(4, 3)}, axis=0)
 case("Concat", {"a": _f(2, 3), "b": _f(2, 1), "c": _f(2, 2)}, axis=-1)
 case("Split", {"x": _f(6, 4)}, {"s": _ints(1, 2, 3)}, outputs=3)
 case("Split", {"x": _f(6, 4)}, outputs=2, axis=1)
-case("Slice", {"x": _f(6, 7)}, {"b": _ints(1, -5), "e": _ints(5, 1000), "a": _ints(0, 1), "s": _ints(2, 1)})  # noqa: E501
-case("Slice", {"x": _f(6, 7)}, {"b": _ints(-1), "e": _ints(-(2**31)), "a": _ints(1), "s": _ints(-2)})
+case(
+    "Slice",
+    {"x": _f(6, 7)},
+    {"b": _ints(1, -5), "e": _ints(5, 1000), "a": _ints(0, 1), "s": _ints(2, 1)},
+)
+case(
+    "Slice", {"x": _f(6, 7)}, {"b": _ints(-1), "e": _ints(-(2**31)), "a": _ints(1), "s": _ints(-2)}
+)
 case("Slice", {"x": _f(6, 7)}, opset=9, starts=[1], ends=[4], axes=[1])
 case("Gather", {"x": _f(5, 4)}, {"i": np.array([[0, 2], [4, 1]])})
 case("Gather", {"x": _f(5, 4), "i": _i(3, low=-4, high=4)}, axis=1)
@@ -190,7 +245,9 @@ case("GatherElements", {"x": _f(3, 4), "i": _i(3, 2, low=-4, high=4)}, axis=1)
 case("GatherND", {"x": _f(3, 4, 5), "i": np.array([[0, 1], [2, 3]])})
 case("Expand", {"x": _f(3, 1)}, {"s": _ints(2, 1, 4)})
 case("Tile", {"x": _f(2, 3)}, {"r": _ints(2, 3)})
-case("OneHot", {"i": np.array([0, 2, -1])}, {"d": np.array(4), "v": np.array([0.5, 2.0], "float32")})
+case(
+    "OneHot", {"i": np.array([0, 2, -1])}, {"d": np.array(4), "v": np.array([0.5, 2.0], "float32")}
+)
 case("OneHot", {"i": np.array([0, 2, 1])}, {"d": np.array(3), "v": np.array([0, 1])}, axis=0)
 case("Trilu", {"x": _f(4, 5)})
 case("Trilu", {"x": _f(2, 4, 5)}, {"k": np.array(-1)}, upper=0)

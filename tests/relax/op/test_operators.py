@@ -97,7 +97,12 @@ for _name, _np in {
     _op = getattr(op, _name)
     case(_name, _op, [_f(2, 3, 4)], lambda x, f=_np: np.asarray(f(x)))
     case(_name, lambda x, o=_op: o(x, [0, -1]), [_f(2, 3, 4)], lambda x, f=_np: f(x, axis=(0, 2)))
-    case(_name, lambda x, o=_op: o(x, 1, True), [_f(2, 3)], lambda x, f=_np: f(x, axis=1, keepdims=True))  # noqa: E501
+    case(
+        _name,
+        lambda x, o=_op: o(x, 1, True),
+        [_f(2, 3)],
+        lambda x, f=_np: f(x, axis=1, keepdims=True),
+    )
 case("argmax", lambda x: op.argmax(x, 1), [_f(3, 4)], lambda x: x.argmax(1))
 case("argmin", lambda x: op.argmin(x, 0, True), [_f(3, 4)], lambda x: x.argmin(0, keepdims=True))
 case("cumsum", lambda x: op.cumsum(x, 1), [_f(3, 4)], lambda x: x.cumsum(1))
@@ -110,31 +115,68 @@ case("reshape", lambda x: op.reshape(x, [3, -1]), [_f(2, 3, 4)], lambda x: x.res
 case("reshape", lambda x: op.reshape(x, [0, 12]), [_f(2, 3, 4)], lambda x: x.reshape(2, 12))
 case("flatten", op.flatten, [_f(2, 3)], np.ravel)
 case("permute_dims", op.permute_dims, [_f(2, 3, 4)], np.transpose)
-case("permute_dims", lambda x: op.permute_dims(x, [1, -1, 0]), [_f(2, 3, 4)], lambda x: x.transpose(1, 2, 0))  # noqa: E501
+case(
+    "permute_dims",
+    lambda x: op.permute_dims(x, [1, -1, 0]),
+    [_f(2, 3, 4)],
+    lambda x: x.transpose(1, 2, 0),
+)
 case("expand_dims", lambda x: op.expand_dims(x, [0, -1]), [_f(2, 3)], lambda x: x[None, ..., None])
 case("squeeze", lambda x: op.squeeze(x, [0]), [_f(1, 3)], lambda x: x[0])
-case("concat", lambda a, b: op.concat([a, b], 1), [_f(2, 3), _f(2, 5)], lambda a, b: np.concatenate([a, b], 1))  # noqa: E501
-case("stack", lambda a, b: op.stack([a, b], 1), [_f(2, 3), _f(2, 3)], lambda a, b: np.stack([a, b], 1))  # noqa: E501
+case(
+    "concat",
+    lambda a, b: op.concat([a, b], 1),
+    [_f(2, 3), _f(2, 5)],
+    lambda a, b: np.concatenate([a, b], 1),
+)
+case(
+    "stack",
+    lambda a, b: op.stack([a, b], 1),
+    [_f(2, 3), _f(2, 3)],
+    lambda a, b: np.stack([a, b], 1),
+)
 case("split", lambda x: op.split(x, 2, 1), [_f(3, 4)], lambda x: tuple(np.split(x, 2, 1)))
 case("split", lambda x: op.split(x, [1, 3], 0), [_f(5, 2)], lambda x: tuple(np.split(x, [1, 3], 0)))
-case("broadcast_to", lambda x: op.broadcast_to(x, [2, 3, 4]), [_f(3, 1)], lambda x: np.broadcast_to(x, (2, 3, 4)))  # noqa: E501
+case(
+    "broadcast_to",
+    lambda x: op.broadcast_to(x, [2, 3, 4]),
+    [_f(3, 1)],
+    lambda x: np.broadcast_to(x, (2, 3, 4)),
+)
 case("repeat", lambda x: op.repeat(x, 2, 1), [_f(2, 3)], lambda x: x.repeat(2, 1))
 case("repeat", lambda x: op.repeat(x, 2), [_f(2, 3)], lambda x: x.repeat(2))
 case("tile", lambda x: op.tile(x, [2, 3]), [_f(2, 3)], lambda x: np.tile(x, (2, 3)))
 case("flip", lambda x: op.flip(x, 1), [_f(2, 3)], lambda x: x[:, ::-1])
-case("gather_elements", lambda x, i: op.gather_elements(x, i, 1), [_f(3, 4), _i(3, 2)], lambda x, i: np.take_along_axis(x, i, 1))  # noqa: E501
+case(
+    "gather_elements",
+    lambda x, i: op.gather_elements(x, i, 1),
+    [_f(3, 4), _i(3, 2)],
+    lambda x, i: np.take_along_axis(x, i, 1),
+)
 case("gather_nd", op.gather_nd, [_f(4, 4, 2), _i(3, 2)], lambda x, i: x[i[:, 0], i[:, 1]])
-case("one_hot", lambda i: op.one_hot(i, const(1.0), const(0.0), 4), [_i(3)], lambda i: np.eye(4, dtype="float32")[i])  # noqa: E501
+case(
+    "one_hot",
+    lambda i: op.one_hot(i, const(1.0), const(0.0), 4),
+    [_i(3)],
+    lambda i: np.eye(4, dtype="float32")[i],
+)
 case("take", lambda x, i: op.take(x, i, 1), [_f(2, 4), _i(3)], lambda x, i: x.take(i, 1))
 case("take", lambda x, i: op.take(x, i), [_f(2, 4), _i(3)], lambda x, i: x.take(i))
-case("strided_slice", lambda x: op.strided_slice(x, [0, 1], [1, -3], [5, -1], [2, 1]), [_f(6, 5)], lambda x: x[1:5:2, -3:-1])  # noqa: E501
+case(
+    "strided_slice",
+    lambda x: op.strided_slice(x, [0, 1], [1, -3], [5, -1], [2, 1]),
+    [_f(6, 5)],
+    lambda x: x[1:5:2, -3:-1],
+)
 case("where", op.where, [_b(2, 3), _f(2, 3), _f(3)], np.where)
 case("astype", lambda x: op.astype(x, "int32"), [_f(2, 3, high=5.0)], lambda x: x.astype("int32"))
 case("full", lambda: op.full([2, 3], 1.5), [], lambda: np.full((2, 3), 1.5, "float32"))
 case("zeros", lambda: op.zeros([2, 3], "int32"), [], lambda: np.zeros((2, 3), "int32"))
 case("ones", lambda: op.ones([2], "float32"), [], lambda: np.ones(2, "float32"))
 case("zeros_like", op.zeros_like, [_f(2, 3)], np.zeros_like)
-case("ones_like", lambda x: op.ones_like(x, "int32"), [_f(2, 3)], lambda x: np.ones_like(x, "int32"))
+case(
+    "ones_like", lambda x: op.ones_like(x, "int32"), [_f(2, 3)], lambda x: np.ones_like(x, "int32")
+)
 case("full_like", lambda x: op.full_like(x, 2.0), [_f(2, 3)], lambda x: np.full_like(x, 2.0))
 case("arange", lambda: op.arange(1, 10, 3), [], lambda: np.arange(1, 10, 3))
 case("tril", lambda x: op.tril(x, 1), [_f(3, 4)], lambda x: np.tril(x, 1))
@@ -150,18 +192,48 @@ for _name, _np in {
     "leakyrelu": lambda x: np.where(x > 0, x, 0.01 * x),
 }.items():  # fmt: skip
     case(f"nn.{_name}", getattr(op.nn, _name), [_f(2, 5, low=-2.0, high=7.0)], _np)
-case("nn.prelu", op.nn.prelu, [_f(2, 3, 4, low=-1.0), _f(3)], lambda x, a: np.where(x > 0, x, x * a[:, None]))  # noqa: E501
+case(
+    "nn.prelu",
+    op.nn.prelu,
+    [_f(2, 3, 4, low=-1.0), _f(3)],
+    lambda x, a: np.where(x > 0, x, x * a[:, None]),
+)
 case("nn.softmax", lambda x: op.nn.softmax(x, 0), [_f(2, 5)], lambda x: _softmax(x, 0))
-case("nn.layer_norm", lambda x, g, b: op.nn.layer_norm(x, g, b, [-1]), [_f(2, 3, 4), _f(4), _f(4)], lambda x, g, b: _norm(x, (2,)) * g + b)  # noqa: E501
-case("nn.rms_norm", lambda x, g: op.nn.rms_norm(x, g, [-1]), [_f(2, 4), _f(4)], lambda x, g: x / np.sqrt((x**2).mean(-1, keepdims=True) + 1e-5) * g)  # noqa: E501
-case("nn.instance_norm", lambda x, g, b: op.nn.instance_norm(x, g, b, 1, [2, 3]), [_f(2, 3, 4, 4), _f(3), _f(3)], lambda x, g, b: _norm(x, (2, 3)) * g[:, None, None] + b[:, None, None])  # noqa: E501
+case(
+    "nn.layer_norm",
+    lambda x, g, b: op.nn.layer_norm(x, g, b, [-1]),
+    [_f(2, 3, 4), _f(4), _f(4)],
+    lambda x, g, b: _norm(x, (2,)) * g + b,
+)
+case(
+    "nn.rms_norm",
+    lambda x, g: op.nn.rms_norm(x, g, [-1]),
+    [_f(2, 4), _f(4)],
+    lambda x, g: x / np.sqrt((x**2).mean(-1, keepdims=True) + 1e-5) * g,
+)
+case(
+    "nn.instance_norm",
+    lambda x, g, b: op.nn.instance_norm(x, g, b, 1, [2, 3]),
+    [_f(2, 3, 4, 4), _f(3), _f(3)],
+    lambda x, g, b: _norm(x, (2, 3)) * g[:, None, None] + b[:, None, None],
+)
 case("nn.group_norm", lambda x, g, b: op.nn.group_norm(x, g, b, 2, 1, [2, 3]), [_f(2, 4, 3, 3), _f(4), _f(4)],  # noqa: E501
      lambda x, g, b: _norm(x.reshape(2, 2, 2, 3, 3), (2, 3, 4)).reshape(x.shape) * g[:, None, None] + b[:, None, None])  # fmt: skip # noqa: E501
 case("nn.batch_norm", op.nn.batch_norm, [_f(2, 3, 4), _f(3), _f(3), _f(3), _f(3)],
      lambda x, g, b, m, v: ((x - m[:, None]) / np.sqrt(v[:, None] + 1e-5) * g[:, None] + b[:, None], m, v))  # fmt: skip # noqa: E501
-case("nn.pad", lambda x: op.nn.pad(x, [1, 2, 0, 1], 0.5), [_f(3, 4)], lambda x: np.pad(x, ((1, 2), (0, 1)), constant_values=0.5))  # noqa: E501
+case(
+    "nn.pad",
+    lambda x: op.nn.pad(x, [1, 2, 0, 1], 0.5),
+    [_f(3, 4)],
+    lambda x: np.pad(x, ((1, 2), (0, 1)), constant_values=0.5),
+)
 for _mode, _np in {"reflect": "reflect", "replicate": "edge", "circular": "wrap"}.items():
-    case("nn.pad", lambda x, m=_mode: op.nn.pad(x, [1, 2, 0, 1], 0, m), [_f(4, 4)], lambda x, m=_np: np.pad(x, ((1, 2), (0, 1)), mode=m))  # noqa: E501
+    case(
+        "nn.pad",
+        lambda x, m=_mode: op.nn.pad(x, [1, 2, 0, 1], 0, m),
+        [_f(4, 4)],
+        lambda x, m=_np: np.pad(x, ((1, 2), (0, 1)), mode=m),
+    )
 case("nn.dropout", op.nn.dropout, [_f(2, 3)], lambda x: (x, np.ones_like(x)))
 
 
@@ -176,13 +248,54 @@ def _loop_conv(x: Array, w: Array, stride: int = 1) -> Array:
     return out
 
 
-case("nn.conv2d", lambda x, w: op.nn.conv2d(x, w, 2), [_f(2, 3, 7, 6), _f(4, 3, 3, 2)], lambda x, w: _loop_conv(x, w, 2))  # noqa: E501
-case("nn.conv1d", op.nn.conv1d, [_f(2, 3, 7), _f(4, 3, 3)], lambda x, w: _loop_conv(x[:, :, None], w[:, :, None])[:, :, 0])  # noqa: E501
-case("nn.max_pool2d", lambda x: op.nn.max_pool2d(x, 2, 2), [_f(1, 2, 4, 6)], lambda x: x.reshape(1, 2, 2, 2, 3, 2).max((3, 5)))  # noqa: E501
-case("nn.avg_pool2d", lambda x: op.nn.avg_pool2d(x, 2, 2), [_f(1, 2, 4, 6)], lambda x: x.reshape(1, 2, 2, 2, 3, 2).mean((3, 5)))  # noqa: E501
-case("nn.max_pool1d", lambda x: op.nn.max_pool1d(x, 2, 2), [_f(1, 2, 6)], lambda x: x.reshape(1, 2, 3, 2).max(3))  # noqa: E501
-case("nn.adaptive_avg_pool2d", lambda x: op.nn.adaptive_avg_pool2d(x, 1), [_f(1, 2, 4, 6)], lambda x: x.mean((2, 3), keepdims=True))  # noqa: E501
-case("image.resize2d", lambda x: op.image.resize2d(x, [4, 6], method="nearest_neighbor", coordinate_transformation_mode="asymmetric", rounding_method="floor"), [_f(1, 2, 2, 3)], lambda x: x.repeat(2, 2).repeat(2, 3))  # noqa: E501
+case(
+    "nn.conv2d",
+    lambda x, w: op.nn.conv2d(x, w, 2),
+    [_f(2, 3, 7, 6), _f(4, 3, 3, 2)],
+    lambda x, w: _loop_conv(x, w, 2),
+)
+case(
+    "nn.conv1d",
+    op.nn.conv1d,
+    [_f(2, 3, 7), _f(4, 3, 3)],
+    lambda x, w: _loop_conv(x[:, :, None], w[:, :, None])[:, :, 0],
+)
+case(
+    "nn.max_pool2d",
+    lambda x: op.nn.max_pool2d(x, 2, 2),
+    [_f(1, 2, 4, 6)],
+    lambda x: x.reshape(1, 2, 2, 2, 3, 2).max((3, 5)),
+)
+case(
+    "nn.avg_pool2d",
+    lambda x: op.nn.avg_pool2d(x, 2, 2),
+    [_f(1, 2, 4, 6)],
+    lambda x: x.reshape(1, 2, 2, 2, 3, 2).mean((3, 5)),
+)
+case(
+    "nn.max_pool1d",
+    lambda x: op.nn.max_pool1d(x, 2, 2),
+    [_f(1, 2, 6)],
+    lambda x: x.reshape(1, 2, 3, 2).max(3),
+)
+case(
+    "nn.adaptive_avg_pool2d",
+    lambda x: op.nn.adaptive_avg_pool2d(x, 1),
+    [_f(1, 2, 4, 6)],
+    lambda x: x.mean((2, 3), keepdims=True),
+)
+case(
+    "image.resize2d",
+    lambda x: op.image.resize2d(
+        x,
+        [4, 6],
+        method="nearest_neighbor",
+        coordinate_transformation_mode="asymmetric",
+        rounding_method="floor",
+    ),
+    [_f(1, 2, 2, 3)],
+    lambda x: x.repeat(2, 2).repeat(2, 3),
+)
 
 
 def _module(build: Build, types: list[TensorType]) -> IRModule:
@@ -215,11 +328,17 @@ _IDS = [f"{name}-{i}" for i, (name, *_) in enumerate(CASES)]
 
 
 @pytest.mark.parametrize(("name", "build", "inputs", "expected"), CASES, ids=_IDS)
-def test_with_constant_shapes(name: str, build: Build, inputs: list[Array], expected: Build) -> None:
+def test_with_constant_shapes(
+    name: str, build: Build, inputs: list[Array], expected: Build
+) -> None:
     mod = _module(build, [TensorType(x.shape, str(x.dtype)) for x in inputs])
     ty, want = mod["main"].ret_ty, expected(*inputs)  # type: ignore[attr-defined]
     _check(ty, interpret(mod, *inputs), want)
-    flat = zip(ty.fields if isinstance(want, tuple) else [ty], want if isinstance(want, tuple) else [want], strict=True)  # noqa: E501
+    flat = zip(
+        ty.fields if isinstance(want, tuple) else [ty],
+        want if isinstance(want, tuple) else [want],
+        strict=True,
+    )
     for t, w in flat:
         assert [d.value for d in t.dims] == list(w.shape)
 
@@ -235,7 +354,13 @@ def test_with_a_symbolic_first_dimension(
     n = Var("n", "int64")
     extent = inputs[0].shape[0]
     types = [
-        TensorType([n if i == 0 and d == extent and x.ndim == inputs[0].ndim else d for i, d in enumerate(x.shape)], str(x.dtype))  # noqa: E501
+        TensorType(
+            [
+                n if i == 0 and d == extent and x.ndim == inputs[0].ndim else d
+                for i, d in enumerate(x.shape)
+            ],
+            str(x.dtype),
+        )
         for x in inputs
     ]
     mod = _module(build, types)

@@ -162,7 +162,7 @@ def type_lca(lhs: Type, rhs: Type) -> Type:
 
 def erase_to_well_defined(
     ty: Type,
-    shape_var_map: Mapping[Var, Expr] | Callable[[Var], Expr | None] | None = None,
+    shape_var_map: Mapping[Var, Expr | None] | Callable[[Var], Expr | None] | None = None,
     var_map: Mapping[Var, Expr] | None = None,
 ) -> Type:
     """Removes what refers to variables that the maps do not define.

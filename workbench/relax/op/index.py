@@ -144,6 +144,7 @@ def strided_slice(
     assume_inbound: bool = False,
 ) -> OpCall:
     """x[begin:end:stride] along each of `axes`, with Python's meaning of negative bounds."""
+
     def operand(values: Any) -> Expr:
         if isinstance(values, Expr):
             return values

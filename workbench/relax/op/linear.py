@@ -6,7 +6,6 @@ from typing import Any
 
 from workbench.ir.expr import Call, Expr, IntImm
 from workbench.ir.type import Type
-
 from workbench.relax.op.binary import add
 from workbench.relax.op.infer import broadcast_dims, common_dtype, fail, te_call, tensors
 from workbench.relax.op.manipulate import permute_dims

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+import itertools
 from collections.abc import Sequence
 from typing import Any
 
@@ -129,7 +130,7 @@ def _permute_type(call: Call, types: list[Any]) -> Type:
         return ty if axes is None else TensorType(dtype=ty.dtype, ndim=len(axes))
     order = list(range(ty.ndim))[::-1] if axes is None else normalize_axes(call, axes, ty.ndim)
     if len(order) != ty.ndim:
-        fail(call, f"axes {list(axes)} do not permute the {ty.ndim} dimensions of {ty}")
+        fail(call, f"axes {axes} do not permute the {ty.ndim} dimensions of {ty}")
     if ty.dims is None:
         return ty
     return TensorType([ty.dims[i] for i in order], ty.dtype)
@@ -255,7 +256,7 @@ def _split_type(call: Call, types: list[Any]) -> Type:
         parts = [simplify(extent // how)] * how
     else:
         edges = [IntImm("int64", 0), *(IntImm("int64", i) for i in how), extent]
-        parts = [simplify(b - a) for a, b in zip(edges, edges[1:], strict=False)]
+        parts = [simplify(b - a) for a, b in itertools.pairwise(edges)]
     out = []
     for part in parts:
         dims = list(ty.dims)

@@ -65,9 +65,7 @@ def load_model(model: Any) -> Any:
     elif isinstance(model, (bytes, bytearray, memoryview)):
         data, what, path = bytes(model), "the given bytes", None
     else:
-        raise OnnxError(
-            f"expected an onnx.ModelProto, bytes or a path, got {type(model).__name__}"
-        )
+        raise OnnxError(f"expected an onnx.ModelProto, bytes or a path, got {type(model).__name__}")
     if not data:
         raise OnnxError(f"{what}: the file is empty")
     proto = onnx.ModelProto()
@@ -135,9 +133,11 @@ class _Importer:
         self.keep_params = keep_params
         self.sanitize = sanitize
         declared = {o.domain: o.version for o in model.opset_import}
-        self.opset = opset or next(
-            (declared[d] for d in _STANDARD_DOMAINS if d in declared), None
-        ) or max(declared.values())
+        self.opset = (
+            opset
+            or next((declared[d] for d in _STANDARD_DOMAINS if d in declared), None)
+            or max(declared.values())
+        )
         self.values: dict[str, Value] = {}
         self.symbols: dict[str, Var] = {}
         self.names = NameSupply()

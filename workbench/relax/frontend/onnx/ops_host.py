@@ -46,7 +46,7 @@ def _arithmetic(onnx_name: str, function: Callable[[Any, Any], Any]) -> None:
     @host_op(onnx_name)
     def act(node: NodeContext) -> HostValue | None:
         values = _values(node, 2)
-        if values is None or not _symbolic(values) and not _integral(values):
+        if values is None or (not _symbolic(values) and not _integral(values)):
             return None
         a, b = values
         if "float" in a.dtype and _symbolic(values):

@@ -66,9 +66,7 @@ def conv(node: NodeContext) -> Expr:
     strides = list(node.attr("strides", [1] * spatial))
     dilation = list(node.attr("dilations", [1] * spatial))
     pads = _pads(node, x, list(kernel), strides, dilation)
-    out = function(
-        x, weight, strides, pads, dilation, groups=node.attr("group", 1)
-    )
+    out = function(x, weight, strides, pads, dilation, groups=node.attr("group", 1))
     return _bias(node, out, 2, spatial)
 
 
@@ -76,8 +74,7 @@ def conv(node: NodeContext) -> Expr:
 def conv_transpose(node: NodeContext) -> Expr:
     x, weight = node.tensor(0), node.tensor(1)
     kernel = list(
-        node.attr("kernel_shape")
-        or _constant_dims(node, node.dims(weight)[2:], "the kernel shape")
+        node.attr("kernel_shape") or _constant_dims(node, node.dims(weight)[2:], "the kernel shape")
     )
     spatial = len(kernel)
     function = {
@@ -92,7 +89,11 @@ def conv_transpose(node: NodeContext) -> Expr:
     shape = node.attr("output_shape")
     if shape is not None or mode in ("SAME_UPPER", "SAME_LOWER"):
         sizes = _constant_dims(node, node.dims(x)[2:], "with output_shape, the size")
-        shape = list(shape) if shape is not None else [s * t for s, t in zip(sizes, strides, strict=True)]
+        shape = (
+            list(shape)
+            if shape is not None
+            else [s * t for s, t in zip(sizes, strides, strict=True)]
+        )
         before, after = [], []
         for i in range(spatial):
             full = strides[i] * (sizes[i] - 1) + extra[i] + (kernel[i] - 1) * dilation[i] + 1
@@ -103,9 +104,7 @@ def conv_transpose(node: NodeContext) -> Expr:
         pads = before + after
     else:
         pads = list(node.attr("pads", [0] * (2 * spatial)))
-    out = function(
-        x, weight, strides, pads, extra, dilation, groups=node.attr("group", 1)
-    )
+    out = function(x, weight, strides, pads, extra, dilation, groups=node.attr("group", 1))
     return _bias(node, out, 2, spatial)
 
 
@@ -401,4 +400,3 @@ def _scaled(node: NodeContext, dim: Expr, scale: float) -> Any:
     if inverse.is_integer():
         return simplify(dim // int(inverse))
     raise node.fail(f"the symbolic size {dim} cannot be scaled by {scale}")
-

@@ -10,7 +10,7 @@ from workbench.ir.expr import Expr, IntImm
 from workbench.relax import op
 from workbench.relax.expr import ShapeExpr, TupleGetItem, const
 from workbench.relax.frontend.onnx.registry import NodeContext, onnx_op
-from workbench.relax.frontend.onnx.values import HostValue
+from workbench.relax.frontend.onnx.values import HostValue, plain
 from workbench.relax.op.manipulate import product
 
 #: ONNX's tensor element types that have a data type here, by number (onnx.TensorProto.DataType).
@@ -77,9 +77,7 @@ def shape(node: NodeContext) -> Any:
 
 @onnx_op("Size")
 def size(node: NodeContext) -> Any:
-    dims = node.dims(node.tensor(0))
-    return HostValue((product(dims) if not all(isinstance(d, IntImm) for d in dims)
-                      else int(np.prod([d.value for d in dims])),), ())  # fmt: skip
+    return HostValue((plain(product(node.dims(node.tensor(0)))),), ())
 
 
 @onnx_op("Reshape")
@@ -140,6 +138,7 @@ def split(node: NodeContext) -> Any:
     sizes = node.attr("split") if node.opset < 13 else None
     if node.opset >= 13 and node.has(1):
         sizes = node.ints(1, "split")
+    how: Any = None
     if sizes is None:
         count = node.attr("num_outputs", node.outputs)
         dim = node.dims(x)[axis]
@@ -147,7 +146,7 @@ def split(node: NodeContext) -> Any:
             chunk = -(-dim.value // count)
             sizes = [chunk] * (count - 1) + [dim.value - chunk * (count - 1)]
         else:
-            how: Any = count
+            how = count
     if sizes is not None:
         how = np.cumsum(sizes)[:-1].tolist()
     result = node.bb.emit(op.split(x, how, axis))
@@ -227,9 +226,7 @@ def expand(node: NodeContext) -> Expr:
     rank = max(len(target), len(dims))
     padded: list[Any] = [1] * (rank - len(target)) + target
     own: list[Any] = [IntImm("int64", 1)] * (rank - len(dims)) + dims
-    shape = [
-        d if isinstance(t, int) and t == 1 else t for t, d in zip(padded, own, strict=True)
-    ]
+    shape = [d if isinstance(t, int) and t == 1 else t for t, d in zip(padded, own, strict=True)]
     return op.broadcast_to(x, ShapeExpr(shape))
 
 

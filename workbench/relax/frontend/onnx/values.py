@@ -1,4 +1,4 @@
-"""Values known while a model is imported: shapes, and small integer constants computed from them."""
+"""Values known while a model is imported: shapes, and small constants computed from them."""
 
 from __future__ import annotations
 

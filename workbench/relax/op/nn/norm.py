@@ -231,7 +231,7 @@ def pad(
     """
     flat: list[int] = []
     for item in pad_width:
-        flat.extend([int(item)] if not isinstance(item, (list, tuple)) else map(int, item))
+        flat.extend(map(int, item) if isinstance(item, Sequence) else [int(item)])
     if pad_mode not in ("constant", "reflect", "replicate", "circular"):
         raise ValueError(
             f"pad: pad_mode is constant, reflect, replicate or circular, got {pad_mode!r}"

@@ -86,8 +86,8 @@ def _declare_pool(kind: str, spatial: int) -> Any:
     what = "maximum" if kind == "max" else "mean"
     build.__name__ = build.__qualname__ = f"{kind}_pool{spatial}d"
     build.__doc__ = (
-        f"The {what} over windows of {spatial} spatial dimensions; `ceil_mode` keeps a last partial "
-        "window; padding counts in a mean only with `count_include_pad`."
+        f"The {what} over windows of {spatial} spatial dimensions; `ceil_mode` keeps a last "
+        "partial window; padding counts in a mean only with `count_include_pad`."
     )
     return build
 
