@@ -25,8 +25,9 @@ def BindParams(
         →
         def main(x):  gv = R.matmul(x, <constant>)
 
-    params : by name or variable; arrays, tensors or `relax.Constant`s. Dimensions that the constants
-    determine are filled in. Raises WorkbenchError for an unknown name or a value that does not fit.
+    params : by name or variable; arrays, tensors or `relax.Constant`s. Dimensions that
+    the constants determine are filled in. Raises WorkbenchError for an unknown name or a value that
+    does not fit.
     """
     func: Any = mod[func_name]
     return mod.with_func(func_name, bind_params(func, params))

@@ -51,8 +51,8 @@ def LegalizeOps(
         →
         lv = R.call_tir(cls.relu, (x,), out_ty=R.Tensor((n, 8), "float32"))
 
-    Equal kernels are shared. An operator whose shapes are not known stays. Kernels, their blocks and
-    the calls remember the operator they implement (`span.origin`).
+    Equal kernels are shared. An operator whose shapes are not known stays. Kernels, their blocks
+    and the calls remember the operator they implement (`span.origin`).
 
     customize_legalize_map : operator name → `(builder, call) → expression`, tried first.
     """
