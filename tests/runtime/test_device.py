@@ -26,6 +26,8 @@ def test_numbers_are_those_of_dlpack() -> None:
 def test_existence() -> None:
     assert runtime.cpu().exist
     assert not runtime.cuda().exist
+    assert runtime.enabled("llvm -mcpu=znver4")
+    assert not runtime.enabled("cuda")
     runtime.cpu().sync()
     with pytest.raises(DeviceError):
         runtime.cuda().sync()

@@ -372,3 +372,18 @@ def _run(code: str) -> str:
     )
     assert done.returncode == 0, done.stderr
     return done.stdout.strip()
+
+
+@pytest.mark.parametrize(
+    ("config", "words"),
+    [
+        ({"mcpu": "znver44"}, "processor 'znver44'"),
+        ({"mcpu": "znver4", "mattr": ["+avx9"]}, r"feature '\+avx9'"),
+    ],
+)
+def test_unknown_processors_are_told(
+    config: dict[str, object], words: str, capfd: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(CodegenError, match=words):
+        build(IRModule({"main": add_one()}), Target({"kind": "llvm", **config}))
+    assert "recognized" not in capfd.readouterr().err

@@ -118,6 +118,11 @@ def device(device_type: str | int | Device, index: int | None = None) -> Device:
     return Device(device_type, index or 0)
 
 
+def enabled(target: str) -> bool:
+    """Whether code for a kind of target or device runs here (only the CPU so far)."""
+    return Device(target.split()[0]).exist
+
+
 def cpu(dev_id: int = 0) -> Device:
     """The host processor."""
     return Device("cpu", dev_id)

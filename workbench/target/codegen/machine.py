@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import functools
+import os
+import re
+import tempfile
 import threading
 from dataclasses import dataclass
 from typing import Any
@@ -12,6 +15,7 @@ from workbench.target.target import Target
 
 _init_lock = threading.Lock()
 _initialised = False
+_UNKNOWN = re.compile(r"('[^']*') is not a recognized (processor|feature)")
 #: Processors with 512-bit registers, and with 256-bit ones, by the beginning of LLVM's name.
 _WIDE = (
     "x86-64-v4",
@@ -103,7 +107,39 @@ def machine_of(target: Target) -> Machine:
     else:
         cpu, features = cpu or "generic", ",".join(features or ())
     width = target.get("vector-width") or _vector_bits(triple, cpu, features)
-    return Machine(triple, cpu, features, width)
+    machine = Machine(triple, cpu, features, width)
+    if target.get("mcpu") is not None or target.get("mattr") is not None:
+        _check_names(machine)
+    return machine
+
+
+def _check_names(machine: Machine) -> None:
+    """Raises `CodegenError` for a processor or feature that LLVM does not know.
+
+    LLVM only prints a warning, and may abort the process later. So the warning is caught, at the
+    level of the file descriptor because it is C++ that writes it.
+    """
+    with tempfile.TemporaryFile() as file:
+        try:
+            saved = os.dup(2)
+        except OSError:
+            return  # no standard error: nowhere to see the warning
+        try:
+            os.dup2(file.fileno(), 2)
+            target_machine(machine)
+        finally:
+            os.dup2(saved, 2)
+            os.close(saved)
+        file.seek(0)
+        text = file.read().decode(errors="replace")
+    unknown = list(dict.fromkeys(_UNKNOWN.findall(text)))
+    if unknown:
+        names = ", ".join(f"{kind} {name}" for name, kind in unknown)
+        raise CodegenError(
+            f"LLVM does not know the {names} of {machine.triple}",
+            hint="leave mcpu and mattr out for this machine, or name one such as "
+            "x86-64-v3, skylake-avx512, znver4, cortex-a76",
+        )
 
 
 def _vector_bits(triple: str, cpu: str, features: str) -> int:
