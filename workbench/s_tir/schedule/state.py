@@ -27,7 +27,9 @@ class FuncIndex:
 
     __slots__ = ("cache", "entries", "function", "root")
 
-    def __init__(self, name: GlobalVar, function: PrimFunc, tokens: Mapping[int, BlockToken]) -> None:
+    def __init__(
+        self, name: GlobalVar, function: PrimFunc, tokens: Mapping[int, BlockToken]
+    ) -> None:
         self.function = function
         self.entries: dict[Key, Entry] = {}
         self.root: Key | None = None
@@ -332,9 +334,7 @@ class ScheduleState:
 
 
 def _tokens(index: FuncIndex) -> dict[int, BlockToken]:
-    return {
-        id(e.stmt): e.key for e in index.entries.values() if isinstance(e.key, BlockToken)
-    }
+    return {id(e.stmt): e.key for e in index.entries.values() if isinstance(e.key, BlockToken)}
 
 
 def swap_child(node: Stmt, old: Stmt, new: Stmt | None) -> Stmt | None:

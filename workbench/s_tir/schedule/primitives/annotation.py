@@ -68,7 +68,12 @@ class AnnotationPrimitives(ScheduleBase):
         normalize=lambda self, args: buffer_index_of(self, args, "buffer_index", "writes"),
     )
     def storage_align(
-        self, block: SBlockRV | str, buffer_index: int | str | Var, axis: int, factor: int, offset: int
+        self,
+        block: SBlockRV | str,
+        buffer_index: int | str | Var,
+        axis: int,
+        factor: int,
+        offset: int,
     ) -> None:
         """Lets the stride of `axis` of a buffer the block writes be k * factor + offset.
 

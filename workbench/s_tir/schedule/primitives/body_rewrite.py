@@ -17,9 +17,7 @@ Reuse = dict[Any, Any]
 class BlockRewriter:
     """`rewrite` with a table; remembers which block became which."""
 
-    def __init__(
-        self, table: Mapping[type, Callable[[Any], Any]], redetect: bool = False
-    ) -> None:
+    def __init__(self, table: Mapping[type, Callable[[Any], Any]], redetect: bool = False) -> None:
         self.table = dict(table)
         self.redetect = redetect
         self.reuse: Reuse = {}
@@ -52,9 +50,7 @@ def replace_buffer(stmt: Any, old: Var, new: Var) -> tuple[Any, Reuse]:
 def fresh_block(block: SBlock, **changes: Any) -> SBlock:
     """A copy of a block with block variables of its own."""
     block = block.replace(**changes)
-    mapping: dict[Var, Expr] = {
-        v.var: Var(v.var.name, v.var.ty) for v in block.iter_vars
-    }
+    mapping: dict[Var, Expr] = {v.var: Var(v.var.name, v.var.ty) for v in block.iter_vars}
     return substitute(block, mapping)
 
 
@@ -67,5 +63,3 @@ def fresh_iter_vars(iter_vars: Any) -> tuple[list[IterVar], dict[Var, Expr]]:
         mapping[v.var] = var
         out.append(v.replace(var=var))
     return out, mapping
-
-

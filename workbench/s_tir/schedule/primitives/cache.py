@@ -1,7 +1,7 @@
 """Copies of buffers: cache_read, cache_write.
 
-    C[i] = A[i] + 1      cache_read(C, A, "local")     A_local[v0] = A[v0]
-                                   →                   C[i] = A_local[i] + 1
+C[i] = A[i] + 1      cache_read(C, A, "local")     A_local[v0] = A[v0]
+                               →                   C[i] = A_local[i] + 1
 """
 
 from __future__ import annotations
@@ -299,14 +299,10 @@ class CachePrimitives(ScheduleBase):
         found: list[Range] | None = None
         for entry in users:
             analyzer = analyzer_for([*loops, *self.state.loops_above(entry.key)])
-            regions = [
-                r for r in (*entry.stmt.reads, *entry.stmt.writes) if r.buffer is buffer
-            ]
+            regions = [r for r in (*entry.stmt.reads, *entry.stmt.writes) if r.buffer is buffer]
             for swept in swept_regions(self.state, entry, regions, shared.key, analyzer):
                 found = (
-                    swept
-                    if found is None
-                    else union_region(found, swept, analyzer, buffer.shape)
+                    swept if found is None else union_region(found, swept, analyzer, buffer.shape)
                 )
         assert found is not None, "the buffer is used by the blocks given"
         return found

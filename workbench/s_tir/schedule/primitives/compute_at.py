@@ -1,8 +1,8 @@
 """Where a block is computed: compute_at (producers), reverse_compute_at (consumers).
 
-    for i, j: B[i, j] = A[i, j] * 2       compute_at(B, i)     for i:
-    for i, j: C[i, j] = B[i, j] + 1              →                 for ax0: B[i, ax0] = A[i, ax0] * 2
-                                                                   for j: C[i, j] = B[i, j] + 1
+for i, j: B[i, j] = A[i, j] * 2       compute_at(B, i)     for i:
+for i, j: C[i, j] = B[i, j] + 1              →                 for ax0: B[i, ax0] = A[i, ax0] * 2
+                                                               for j: C[i, j] = B[i, j] + 1
 """
 
 from __future__ import annotations
@@ -85,9 +85,7 @@ def rebuilt_nest(
     builder = NestBuilder(analyzer, keep_unit)
     block: SBlock = entry.stmt
     values = [builder.bind(v, required.get(id(v.var))) for v in block.iter_vars]
-    realize = entry.realize.replace(
-        iter_values=tuple(values), predicate=conjunction(builder.terms)
-    )
+    realize = entry.realize.replace(iter_values=tuple(values), predicate=conjunction(builder.terms))
     return builder.build(realize), realize
 
 
@@ -96,9 +94,7 @@ def blocks_in(stmt: Stmt) -> set[int]:
     return {id(b) for b in iter_nodes(stmt, SBlock)}
 
 
-def find_position(
-    loop: Entry, before: Iterable[Entry], after: Iterable[Entry], index: int
-) -> int:
+def find_position(loop: Entry, before: Iterable[Entry], after: Iterable[Entry], index: int) -> int:
     """The place in a loop's body after `before` and in front of `after`.
 
     index -1: the last such place, -2: the first, others: that place, which must be between them.
@@ -400,5 +396,3 @@ def _covers_domain(r: Range, dom: Range, analyzer: Analyzer) -> bool:
         analyzer.can_prove(r.min <= dom.min)
         and analyzer.can_prove(dom.min + dom.extent <= r.min + r.extent)
     )
-
-

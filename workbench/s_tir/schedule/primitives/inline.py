@@ -1,7 +1,7 @@
 """Inlining: compute_inline (into consumers), reverse_compute_inline (into the producer).
 
-    B[i] = A[i] * 2       compute_inline(B)
-    C[i] = B[i] + 1              →              C[i] = A[i] * 2 + 1
+B[i] = A[i] * 2       compute_inline(B)
+C[i] = B[i] + 1              →              C[i] = A[i] * 2 + 1
 """
 
 from __future__ import annotations
@@ -169,9 +169,7 @@ class InlinePrimitives(ScheduleBase):
         producer = self._only_producer(entry, scope)
         source = single_store(producer)
         loads = [n for n in iter_nodes(store, BufferLoad) if n.buffer is source.buffer]
-        if not loads or any(
-            not structural_equal(n.indices, loads[0].indices) for n in loads[1:]
-        ):
+        if not loads or any(not structural_equal(n.indices, loads[0].indices) for n in loads[1:]):
             raise ScheduleError(
                 f"{entry.label} reads {source.buffer.name} in several places",
                 nodes=[entry.stmt],

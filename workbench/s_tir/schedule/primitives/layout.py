@@ -42,9 +42,7 @@ class LayoutPrimitives(ScheduleBase):
         new = Var(scoped_name(buffer, storage_scope), ty)
         body, reuse = replace_buffer(scope.stmt.body, buffer, new)
         alloc = tuple(new if b is buffer else b for b in scope.stmt.alloc_buffers)
-        self.state.replace(
-            scope.key, scope.stmt.replace(body=body, alloc_buffers=alloc), reuse
-        )
+        self.state.replace(scope.key, scope.stmt.replace(body=body, alloc_buffers=alloc), reuse)
 
     @primitive("ReorderBlockIterVar")
     def reorder_block_iter_var(self, block: SBlockRV, new_order: Sequence[int]) -> None:
@@ -63,9 +61,7 @@ class LayoutPrimitives(ScheduleBase):
             raise ScheduleError(f"{entry.label} is the root of its function", nodes=[entry.stmt])
         values = entry.realize.iter_values
         new = entry.stmt.replace(iter_vars=tuple(iter_vars[i] for i in order))
-        realize = entry.realize.replace(
-            iter_values=tuple(values[i] for i in order), block=new
-        )
+        realize = entry.realize.replace(iter_values=tuple(values[i] for i in order), block=new)
         above = self.state.entry(entry.parent)
         body = replace_stmts(above.stmt.body, {id(entry.realize): realize})
         assert body is not None

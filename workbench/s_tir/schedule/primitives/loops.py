@@ -1,8 +1,8 @@
 """Loops: split, fuse, reorder, add_unit_loop.
 
-    for i in range(128):          split(i, [None, 16])     for i_0 in range(8):
-        …                                 →                    for i_1 in range(16):
-                                                                   … i_0 * 16 + i_1 …
+for i in range(128):          split(i, [None, 16])     for i_0 in range(8):
+    …                                 →                    for i_1 in range(16):
+                                                               … i_0 * 16 + i_1 …
 """
 
 from __future__ import annotations
@@ -121,9 +121,7 @@ def simplify_bindings(
     values: Sequence[Expr], ranges: Mapping[Var, Range], predicate: Expr, keep_unit: bool
 ) -> list[Expr]:
     """Bindings in normal form: sums of loop variables, where they are quasi-affine."""
-    found = detect_iter_map(
-        values, ranges, predicate, simplify_trivial_iterators=not keep_unit
-    )
+    found = detect_iter_map(values, ranges, predicate, simplify_trivial_iterators=not keep_unit)
     if not found.indices:
         return list(values)
     return [normalize_iter_map_to_expr(i) for i in found.indices]
@@ -495,5 +493,3 @@ def _order_reason(block: Entry, chain: Sequence[Entry], target: Sequence[Entry])
         if names
         else f"a loop around {block.label} drives both kinds of its variables"
     )
-
-

@@ -1,7 +1,7 @@
 """Reductions: decompose_reduction, rfactor.
 
-    for k:                                    C[i] = 0           (block C_init)
-        C[i] = (k == 0 ? 0 : C[i]) + A[i, k]  →  for k: C[i] = C[i] + A[i, k]   (block C_update)
+for k:                                    C[i] = 0           (block C_init)
+    C[i] = (k == 0 ? 0 : C[i]) + A[i, k]  →  for k: C[i] = C[i] + A[i, k]   (block C_update)
 """
 
 from __future__ import annotations
@@ -32,9 +32,7 @@ from workbench.tirx.stmt import SBlock, SBlockRealize, SeqStmt, Stmt
 
 def _decompose_moves(sch: Any, entry: Entry, rv: Any) -> Iterable[Move]:
     for loop in sch.state.loops_above(entry.key) if entry.parent is not None else ():
-        yield Move(
-            {"block": rv, "loop": sch.new_loop(loop.key)}, f"init before loop {loop.name!r}"
-        )
+        yield Move({"block": rv, "loop": sch.new_loop(loop.key)}, f"init before loop {loop.name!r}")
 
 
 class ReductionPrimitives(ScheduleBase):

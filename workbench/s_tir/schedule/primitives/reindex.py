@@ -63,9 +63,7 @@ class ReindexPrimitives(ScheduleBase):
     """reindex."""
 
     @primitive("ReIndex", attrs=("buffer",), normalize=_normal)
-    def reindex(
-        self, block: SBlockRV | str, buffer: tuple[str, int] | str | Var
-    ) -> SBlockRV:
+    def reindex(self, block: SBlockRV | str, buffer: tuple[str, int] | str | Var) -> SBlockRV:
         """Lets a block access a buffer through a copy indexed by the block's own variables, in
         their order; returns the copying block.
 
@@ -87,9 +85,7 @@ class ReindexPrimitives(ScheduleBase):
         new, reuse = self._redirected(entry, old, copy, [v.var for v in used])
         body = self._placed(scope, entry, old, nest, new, side)
         alloc = (*scope.stmt.alloc_buffers, copy)
-        self.state.replace(
-            scope.key, scope.stmt.replace(body=body, alloc_buffers=alloc), reuse
-        )
+        self.state.replace(scope.key, scope.stmt.replace(body=body, alloc_buffers=alloc), reuse)
         found = self.state.get_sref(copying)
         assert found is not None
         return self.new_block(found.key)
@@ -166,8 +162,11 @@ def _copy(
     values: list[Expr] = []
     for place, v in enumerate(used):
         assert v.dom is not None
-        new = IterVar(Range.from_min_extent(v.dom.min, v.dom.extent),
-                      Var(f"v{place}", v.var.ty), IterType.DATA_PAR)
+        new = IterVar(
+            Range.from_min_extent(v.dom.min, v.dom.extent),
+            Var(f"v{place}", v.var.ty),
+            IterType.DATA_PAR,
+        )
         mapping[v.var] = new.var
         iter_vars.append(new)
         values.append(builder.bind(new, None))

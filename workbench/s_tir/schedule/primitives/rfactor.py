@@ -1,8 +1,8 @@
 """rfactor: partial reductions that can run at the same time, combined afterwards.
 
-    for i, k0, k1: C[i] += A[i, k0 * 8 + k1]       rfactor(k1, 0)
-        →   for i, k0, k1: C_rf[k1, i] += A[i, k0 * 8 + k1]      (block C_rf, k1 is data-parallel)
-            for i, k1: C[i] += C_rf[k1, i]                       (block C)
+for i, k0, k1: C[i] += A[i, k0 * 8 + k1]       rfactor(k1, 0)
+    →   for i, k0, k1: C_rf[k1, i] += A[i, k0 * 8 + k1]      (block C_rf, k1 is data-parallel)
+        for i, k1: C[i] += C_rf[k1, i]                       (block C)
 """
 
 from __future__ import annotations
@@ -66,9 +66,7 @@ class Combination:
         block: SBlock = entry.stmt
         store, init = block.body, block.init
         if not isinstance(store, BufferStore) or not isinstance(init, BufferStore):
-            raise ScheduleError(
-                f"{entry.label} reduces several values at once", nodes=[block]
-            )
+            raise ScheduleError(f"{entry.label} reduces several values at once", nodes=[block])
         value = store.value
         kind = type(value)
         if kind not in _IDENTITY:
@@ -195,9 +193,7 @@ class RFactorPrimitives(ScheduleBase):
         assert nest is not None
         body = _after(scope.stmt.body, outer, nest, combined)
         buffer = partial.block.writes[0].buffer
-        new = scope.stmt.replace(
-            body=body, alloc_buffers=(*scope.stmt.alloc_buffers, buffer)
-        )
+        new = scope.stmt.replace(body=body, alloc_buffers=(*scope.stmt.alloc_buffers, buffer))
         combining = _block_of(combined)
         self.state.replace(scope.key, new, {entry.stmt: combining})
         found = self.state.get_sref(partial.block)
@@ -320,7 +316,6 @@ def _combining(
         if not vars_of(t) & reduces
     ]
 
-
     stmt: Stmt = SBlockRealize(tuple(values), conjunction(terms), new)
     for e in reversed(kept):
         var = copies[e.stmt.loop_var]
@@ -350,5 +345,3 @@ def _after(body: Stmt, old: Stmt, new: Stmt, added: Stmt) -> Stmt:
     found = replace_stmts(body, {id(old): SeqStmt([new, added])})
     assert found is not None
     return found
-
-

@@ -1,0 +1,159 @@
+"""How a block walks through memory: the step of every access for every variable.
+
+Extents that are not known at compile time get a number of their own, large and without small
+divisors, so that steps can be compared; these numbers only steer the choice of a schedule.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from workbench.core.dispatch import Dispatch
+from workbench.core.traverse import iter_nodes, substitute
+from workbench.ir.expr import Expr, IntImm, Var
+from workbench.tirx.expr import Add, BufferLoad, Cast, Mul, Sub
+from workbench.tirx.stmt import BufferStore, SBlock
+
+_UNKNOWN = (1009, 1201, 1409, 1601, 1801, 2003, 2203, 2411)
+
+
+class Hints:
+    """Numbers in the place of extents unknown at compile time."""
+
+    def __init__(self) -> None:
+        self._values: dict[int, int] = {}
+        self._kept: list[Var] = []
+
+    def of(self, expr: Any) -> int:
+        """A number for an extent."""
+        if isinstance(expr, int):
+            return expr
+        if isinstance(expr, IntImm):
+            return expr.value
+        values: dict[Var, Expr] = {}
+        for var in iter_nodes(expr, Var):
+            if id(var) not in self._values:
+                self._values[id(var)] = _UNKNOWN[len(self._kept) % len(_UNKNOWN)]
+                self._kept.append(var)
+            values[var] = IntImm(var.dtype, self._values[id(var)])
+        from workbench.arith import Analyzer
+
+        found = Analyzer().simplify(substitute(expr, values))
+        return found.value if isinstance(found, IntImm) else _UNKNOWN[0]
+
+
+Terms = dict[int, int]
+
+_linear = Dispatch("linear form")
+
+
+def linear(expr: Any) -> Terms | None:
+    """Integer coefficients of the variables in an index, by identity; None if it is not linear."""
+    rule = _linear.find(type(expr))
+    return None if rule is None else rule(expr)
+
+
+@_linear.register(IntImm)
+def _const(expr: IntImm) -> Terms:
+    return {}
+
+
+@_linear.register(Var)
+def _var(expr: Var) -> Terms:
+    return {id(expr): 1}
+
+
+@_linear.register(Cast)
+def _cast(expr: Cast) -> Terms | None:
+    return linear(expr.value)
+
+
+def _sum(a: Terms | None, b: Terms | None, sign: int) -> Terms | None:
+    if a is None or b is None:
+        return None
+    out = dict(a)
+    for key, value in b.items():
+        out[key] = out.get(key, 0) + sign * value
+    return out
+
+
+@_linear.register(Add)
+def _add(expr: Add) -> Terms | None:
+    return _sum(linear(expr.a), linear(expr.b), 1)
+
+
+@_linear.register(Sub)
+def _sub(expr: Sub) -> Terms | None:
+    return _sum(linear(expr.a), linear(expr.b), -1)
+
+
+@_linear.register(Mul)
+def _mul(expr: Mul) -> Terms | None:
+    for value, factor in ((expr.a, expr.b), (expr.b, expr.a)):
+        if isinstance(factor, IntImm):
+            terms = linear(value)
+            return None if terms is None else {k: c * factor.value for k, c in terms.items()}
+    return None
+
+
+class Access:
+    """One way in which a block accesses a buffer.
+
+    `step(v)` is the distance in elements between neighbours in `v`; None in `steps` means that the
+    indices are not linear.
+    """
+
+    def __init__(self, buffer: Var, indices: Sequence[Expr], hints: Hints, number: int) -> None:
+        self.buffer = buffer
+        self.indices = tuple(indices)
+        self.number = number  # of the read region; -1 for the output
+        self.elements = 1
+        self.steps: Terms | None = {}
+        stride = 1
+        for index, extent in zip(reversed(self.indices), reversed(buffer.shape), strict=True):
+            terms = linear(index)
+            if terms is None or self.steps is None:
+                self.steps = None
+            else:
+                for key, value in terms.items():
+                    self.steps[key] = self.steps.get(key, 0) + value * stride
+            stride *= hints.of(extent)
+        self.elements = stride
+
+    def step(self, var: Var) -> int:
+        """Distance between neighbours in a variable; 0: it does not matter, -1: irregular."""
+        return -1 if self.steps is None else self.steps.get(id(var), 0)
+
+
+def accesses_of(block: SBlock, hints: Hints) -> tuple[list[Access], Access | None]:
+    """The distinct loads of a block (but those of what it writes), and its store.
+
+    The store is None if the block is more than one store.
+    """
+    store = block.body
+    if not isinstance(store, BufferStore):
+        return [], None
+    numbers = {id(r.buffer): n for n, r in enumerate(block.reads)}
+    seen: list[BufferLoad] = []
+    for load in iter_nodes(store.value, BufferLoad, once=False):
+        if load.buffer is store.buffer:
+            continue
+        if not any(_same(load, other) for other in seen):
+            seen.append(load)
+    reads = [Access(n.buffer, n.indices, hints, numbers.get(id(n.buffer), -1)) for n in seen]
+    return reads, Access(store.buffer, store.indices, hints, -1)
+
+
+def _same(a: BufferLoad, b: BufferLoad) -> bool:
+    from workbench.core.structural import structural_equal
+
+    return a.buffer is b.buffer and structural_equal(a.indices, b.indices)
+
+
+def total(extents: Mapping[Any, int] | Sequence[int]) -> int:
+    """The product of extents."""
+    out = 1
+    for e in extents.values() if isinstance(extents, Mapping) else extents:
+        out *= e
+    return out
