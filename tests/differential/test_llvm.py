@@ -1,0 +1,51 @@
+"""Compiled code computes what the interpreter computes, for random programs."""
+
+import numpy as np
+from hypothesis import HealthCheck, given, settings
+
+from tests.differential.test_lowering import assert_same, run
+from workbench.ir import IRModule
+from workbench.s_tir.pipeline import default_tir_pipeline
+from workbench.target import Target
+from workbench.target.codegen import build
+from workbench.testing.programs import Program, programs
+
+#: Without contraction of a * b + c every operation is rounded as NumPy does.
+EXACT = Target({"kind": "llvm", "fast-math-contract": False})
+EXAMPLES = settings(
+    max_examples=25,
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
+    derandomize=True,
+)
+
+
+def compiled_results(program: Program, seed: int):
+    """The arguments after a run of the compiled program."""
+    mod = default_tir_pipeline(EXACT)(IRModule({"main": program.func}))
+    library = build(mod, EXACT)
+    args = program.arguments(seed)
+    # NumPy's DLPack does not speak bfloat16: the bits go as they are.
+    from workbench.runtime import tensor
+
+    tensors = [tensor(a) for a in args]
+    library["main"](*tensors)
+    return [t.numpy() for t in tensors]
+
+
+def check_compiled(program: Program, seed: int = 0) -> None:
+    want = run(program.func, program, seed)
+    got = compiled_results(program, seed)
+    assert_same(got, want, "compiled", program)
+
+
+@EXAMPLES
+@given(programs(blocks=True))
+def test_compiled_blocks(program):
+    check_compiled(program)
+
+
+@EXAMPLES
+@given(programs(blocks=False))
+def test_compiled_loops(program):
+    check_compiled(program)
