@@ -80,9 +80,7 @@ def get_sblock_read_write_region(
     return reads.regions(hidden), writes.regions(local)
 
 
-def get_sblock_access_region(
-    block: SBlock, buffer_var_map: Any = None
-) -> list[list[BufferRegion]]:
+def get_sblock_access_region(block: SBlock, buffer_var_map: Any = None) -> list[list[BufferRegion]]:
     """[reads, writes, opaque accesses]; TVM's form of `get_sblock_read_write_region`."""
     reads, writes = get_sblock_read_write_region(block)
     return [reads, writes, []]

@@ -14,7 +14,7 @@ from workbench.arith import Analyzer, detect_iter_map
 from workbench.core.structural import structural_equal
 from workbench.core.traverse import iter_nodes, rewrite, substitute
 from workbench.ir.expr import Expr, IntImm, Range, Var
-from workbench.s_tir.analysis.regions import covers, relax_region
+from workbench.s_tir.analysis.regions import covers, difference, relax_region
 from workbench.s_tir.sblock_scope import DepKind, Entry, Key
 from workbench.tirx.expr import LT, Add, And, IterType, Mul
 from workbench.tirx.stmt import For, SBlock, SBlockRealize
@@ -37,9 +37,7 @@ def bindings(realize: SBlockRealize) -> dict[Var, Expr]:
 
 def loop_ranges(loops: Iterable[Entry]) -> dict[Var, Range]:
     """Loop variable → its range."""
-    return {
-        e.stmt.loop_var: Range.from_min_extent(e.stmt.min, e.stmt.extent) for e in loops
-    }
+    return {e.stmt.loop_var: Range.from_min_extent(e.stmt.min, e.stmt.extent) for e in loops}
 
 
 def analyzer_for(loops: Iterable[Entry]) -> Analyzer:
@@ -252,7 +250,7 @@ def is_implied(term: Expr, realize: SBlockRealize, loops: Sequence[Entry]) -> bo
         return term.b + beyond if structural_equal(node, term.a) else None
 
     for iter_var, value in zip(realize.block.iter_vars, realize.iter_values, strict=True):
-        found = analyzer.simplify(value - term.a)
+        found = difference(value, term.a, analyzer)
         if isinstance(found, IntImm):
             # The variable is term.a + c: it fails where term.a reaches term.b.
             if analyzer.can_prove(term.b + found >= iter_var.dom.min + iter_var.dom.extent):
@@ -302,14 +300,20 @@ def swept_regions(
     env: dict[Var, tuple[Any, Any]] = {}
     for loop in state.loops_above(entry.key):
         if state.is_below(loop.key, above):
-            low = loop.stmt.min
-            env[loop.stmt.loop_var] = (low, analyzer.simplify(low + loop.stmt.extent - 1))
+            low, extent = loop.stmt.min, loop.stmt.extent
+            env[loop.stmt.loop_var] = (low, _last(low, extent, analyzer))
     binding = bindings(entry.realize)
     out: list[list[Range]] = []
     for region in regions:
         at_loops = [substitute(r, binding) for r in region.region]
         out.append(relax_region(at_loops, env, analyzer, region.buffer.shape))
     return out
+
+
+def _last(low: Any, extent: Any, analyzer: Analyzer) -> Any:
+    if isinstance(low, IntImm) and isinstance(extent, IntImm):
+        return IntImm(extent.dtype, low.value + extent.value - 1)
+    return analyzer.simplify(low + extent - 1)
 
 
 def uncovered_reason(state: ScheduleState, consumer: Entry) -> str:
@@ -383,7 +387,7 @@ def _inside(region: Sequence[Range], buffer: Var, analyzer: Analyzer) -> list[Ra
     """A box cut to the buffer, where that is evident."""
     out: list[Range] = []
     for r, extent in zip(region, buffer.shape, strict=True):
-        gap = analyzer.simplify(r.extent - extent)
+        gap = difference(r.extent, extent, analyzer)
         if isinstance(gap, IntImm) and gap.value > 0:
             out.append(Range(extent))
         else:
@@ -401,7 +405,10 @@ def pipeline_reason(state: ScheduleState, scope: Key) -> str:
         for dep in deps.deps:
             if dep.kind is DepKind.WAR:
                 a, b = state.entry(dep.src), state.entry(dep.dst)
-                if not any(d.src is dep.src and d.kind is DepKind.RAW for d in deps.get_deps_by_dst(dep.dst)):
+                if not any(
+                    d.src is dep.src and d.kind is DepKind.RAW
+                    for d in deps.get_deps_by_dst(dep.dst)
+                ):
                     found = f"{b.label} overwrites what {a.label} reads"
                     break
         if not found:

@@ -13,6 +13,7 @@ from workbench.arith import Analyzer
 from workbench.core.dispatch import Dispatch
 from workbench.core.traverse import iter_nodes
 from workbench.ir.expr import Call, Expr, IntImm, Range, Var
+from workbench.s_tir.analysis.linear import Sweep, linear_form
 from workbench.tirx.expr import (
     Add,
     Cast,
@@ -182,8 +183,28 @@ def _call(run: IntervalOf, e: Call) -> Interval:
     return (e, e)
 
 
+def _constant_spans(env: Env) -> dict[int, tuple[int, int]] | None:
+    spans: dict[int, tuple[int, int]] = {}
+    for var, (low, high) in env.items():
+        if not (isinstance(low, IntImm) and isinstance(high, IntImm)):
+            return None
+        spans[id(var)] = (low.value, high.value)
+    return spans
+
+
 def relax_index(low: Any, extent: Any, env: Env, analyzer: Analyzer) -> Range | None:
     """The range that [low, low + extent) sweeps over the environment (None: unknown)."""
+    if isinstance(extent, IntImm):
+        form = linear_form(low)
+        spans = _constant_spans(env) if form is not None else None
+        if form is not None and spans is not None:
+            sweep = Sweep(form, spans)
+            size = sweep.high.constant - sweep.low.constant + extent.value
+            if size == extent.value and not any(k in spans for k in form.terms):
+                return Range.from_min_extent(low, extent)
+            return Range.from_min_extent(
+                sweep.low.expr(low.dtype), IntImm(extent.dtype, size)
+            )
     run = IntervalOf(env, analyzer)
     interval = run(low)
     size = run(extent) if not isinstance(extent, IntImm) else (extent, extent)
@@ -216,8 +237,8 @@ def union_region(
         if x is y:
             out.append(x)
             continue
-        low_gap = analyzer.simplify(y.min - x.min)
-        high_gap = analyzer.simplify(low_gap + y.extent - x.extent)
+        low_gap = difference(y.min, x.min, analyzer)
+        high_gap = difference(low_gap + y.extent, x.extent, analyzer)
         if isinstance(low_gap, IntImm) and isinstance(high_gap, IntImm):
             low = x.min if low_gap.value >= 0 else y.min
             end_extra = max(high_gap.value, 0)
@@ -229,13 +250,31 @@ def union_region(
     return out
 
 
+def difference(a: Any, b: Any, analyzer: Analyzer) -> Any:
+    """a - b, simplified."""
+    if a is b:
+        return IntImm(a.dtype, 0)
+    x, y = linear_form(a), linear_form(b)
+    if x is not None and y is not None and x.same_terms(y):
+        return IntImm(a.dtype, x.constant - y.constant)
+    return analyzer.simplify(a - b)
+
+
+def at_most(a: Any, b: Any, analyzer: Analyzer) -> bool:
+    """Whether a <= b, provably."""
+    x, y = linear_form(a), linear_form(b)
+    if x is not None and y is not None and x.same_terms(y):
+        return x.constant <= y.constant
+    return bool(analyzer.can_prove(a <= b))
+
+
 def covers(big: Sequence[Range], small: Sequence[Range], analyzer: Analyzer) -> bool:
     """Whether a box provably contains another."""
     for x, y in zip(big, small, strict=True):
         if x is y:
             continue
-        if not analyzer.can_prove(x.min <= y.min):
+        if not at_most(x.min, y.min, analyzer):
             return False
-        if not analyzer.can_prove(y.min + y.extent <= x.min + x.extent):
+        if not at_most(y.min + y.extent, x.min + x.extent, analyzer):
             return False
     return True

@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from workbench.core.dispatch import Dispatch
 from workbench.core.traverse import iter_nodes, substitute
 from workbench.ir.expr import Expr, IntImm, Var
-from workbench.tirx.expr import Add, BufferLoad, Cast, Mul, Sub
+from workbench.s_tir.analysis.linear import linear_form
+from workbench.tirx.expr import BufferLoad, Cast
 from workbench.tirx.stmt import BufferStore, SBlock
 
 _UNKNOWN = (1009, 1201, 1409, 1601, 1801, 2003, 2203, 2411)
@@ -45,56 +45,11 @@ class Hints:
 
 Terms = dict[int, int]
 
-_linear = Dispatch("linear form")
-
 
 def linear(expr: Any) -> Terms | None:
     """Integer coefficients of the variables in an index, by identity; None if it is not linear."""
-    rule = _linear.find(type(expr))
-    return None if rule is None else rule(expr)
-
-
-@_linear.register(IntImm)
-def _const(expr: IntImm) -> Terms:
-    return {}
-
-
-@_linear.register(Var)
-def _var(expr: Var) -> Terms:
-    return {id(expr): 1}
-
-
-@_linear.register(Cast)
-def _cast(expr: Cast) -> Terms | None:
-    return linear(expr.value)
-
-
-def _sum(a: Terms | None, b: Terms | None, sign: int) -> Terms | None:
-    if a is None or b is None:
-        return None
-    out = dict(a)
-    for key, value in b.items():
-        out[key] = out.get(key, 0) + sign * value
-    return out
-
-
-@_linear.register(Add)
-def _add(expr: Add) -> Terms | None:
-    return _sum(linear(expr.a), linear(expr.b), 1)
-
-
-@_linear.register(Sub)
-def _sub(expr: Sub) -> Terms | None:
-    return _sum(linear(expr.a), linear(expr.b), -1)
-
-
-@_linear.register(Mul)
-def _mul(expr: Mul) -> Terms | None:
-    for value, factor in ((expr.a, expr.b), (expr.b, expr.a)):
-        if isinstance(factor, IntImm):
-            terms = linear(value)
-            return None if terms is None else {k: c * factor.value for k, c in terms.items()}
-    return None
+    form = linear_form(expr.value if isinstance(expr, Cast) else expr)
+    return None if form is None else {k: c for k, (_, c) in form.terms.items()}
 
 
 class Access:

@@ -24,6 +24,7 @@ from workbench.s_tir.analysis.blocks import (
     uncovered_reason,
     vars_of,
 )
+from workbench.s_tir.analysis.linear import Linear, linear_form
 from workbench.s_tir.sblock_scope import Entry
 from workbench.s_tir.schedule.base import ScheduleBase
 from workbench.s_tir.schedule.error import ScheduleError
@@ -111,9 +112,7 @@ class _BelowLoop:
             predicate = conjunction(conjuncts(predicate) + self.terms)
             if values is not node.iter_values:
                 ranges = {**self.ranges, **dict(self.inner)}
-                normal = simplify_bindings(values, ranges, predicate, self.keep_unit)
-                pairs = zip(values, node.iter_values, normal, strict=True)
-                values = [new if new is old else better for new, old, better in pairs]
+                values = simplify_bindings(values, ranges, predicate, self.keep_unit)
         return node.replace(iter_values=tuple(values), predicate=predicate, block=block)
 
 
@@ -121,10 +120,29 @@ def simplify_bindings(
     values: Sequence[Expr], ranges: Mapping[Var, Range], predicate: Expr, keep_unit: bool
 ) -> list[Expr]:
     """Bindings in normal form: sums of loop variables, where they are quasi-affine."""
-    found = detect_iter_map(values, ranges, predicate, simplify_trivial_iterators=not keep_unit)
-    if not found.indices:
-        return list(values)
-    return [normalize_iter_map_to_expr(i) for i in found.indices]
+    out: list[Any] = [
+        None if f is None else _ordered(f, ranges, keep_unit).expr(v.dtype)
+        for f, v in zip(map(linear_form, values), values, strict=True)
+    ]
+    if any(v is None for v in out):
+        found = detect_iter_map(
+            values, ranges, predicate, simplify_trivial_iterators=not keep_unit
+        )
+        rest = map(normalize_iter_map_to_expr, found.indices) if found.indices else values
+        out = [a if a is not None else b for a, b in zip(out, rest, strict=True)]
+    return out
+
+
+def _ordered(form: Linear, ranges: Mapping[Var, Range], keep_unit: bool) -> Linear:
+    """Without loops of one iteration, unless they are kept."""
+    if keep_unit:
+        return form
+    units = {
+        id(v)
+        for v, r in ranges.items()
+        if isinstance(r.extent, IntImm) and r.extent.value == 1
+    }
+    return Linear({k: t for k, t in form.terms.items() if k not in units}, form.constant)
 
 
 def nest(loops: Iterable[For], body: Stmt) -> Stmt:

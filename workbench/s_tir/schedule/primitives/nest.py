@@ -6,6 +6,7 @@ from typing import Any
 
 from workbench.arith import Analyzer
 from workbench.ir.expr import Expr, IntImm, Range, Var
+from workbench.s_tir.analysis.regions import difference
 from workbench.tirx.expr import GE, LT, IterVar
 from workbench.tirx.stmt import For, ForKind, SBlockRealize, Stmt
 
@@ -45,7 +46,7 @@ class NestBuilder:
 
     def _whole(self, wanted: Range, dom: Range) -> bool:
         """Whether the wanted range is at least the whole domain."""
-        gap = self.analyzer.simplify(wanted.extent - dom.extent)
+        gap = difference(wanted.extent, dom.extent, self.analyzer)
         return isinstance(gap, IntImm) and gap.value >= 0
 
     def _guard(self, value: Any, dom: Range) -> None:
