@@ -1,7 +1,7 @@
 """The meaning of scalar and vector expressions, for checking the simplifier by evaluation.
 
-Index types are unbounded integers, narrow and unsigned ones wrap around, floats are rounded to their
-type after each operation. `evaluate` raises ZeroDivisionError where a divisor is zero.
+Index types are unbounded integers, narrow and unsigned ones wrap around, floats are rounded to
+their type after each operation. `evaluate` raises ZeroDivisionError where a divisor is zero.
 """
 
 import math
@@ -82,7 +82,7 @@ def lanewise(function, *values):
         return function(*values)
     lanes = next(len(v) for v in values if isinstance(v, list))
     spread = [v if isinstance(v, list) else [v] * lanes for v in values]
-    return [function(*row) for row in zip(*spread)]
+    return [function(*row) for row in zip(*spread, strict=True)]
 
 
 def evaluate(expr, env):
@@ -129,8 +129,11 @@ def evaluate(expr, env):
 def same_value(a, b):
     """Equality that tells 0.0 from -0.0 and finds nan equal to itself."""
     if isinstance(a, list) or isinstance(b, list):
-        return isinstance(a, list) and isinstance(b, list) and len(a) == len(b) and all(
-            map(same_value, a, b)
+        return (
+            isinstance(a, list)
+            and isinstance(b, list)
+            and len(a) == len(b)
+            and all(map(same_value, a, b))
         )
     if isinstance(a, float) or isinstance(b, float):
         return repr(float(a)) == repr(float(b))

@@ -1,7 +1,7 @@
 """Every rewrite rule, checked by random evaluation of both sides.
 
-The rules come from the table, so a new line in `arith/rules` needs no test. A rule that never applies
-is an error too.
+The rules come from the table, so a new line in `arith/rules` needs no test. A rule that never
+applies is an error too.
 """
 
 import itertools
@@ -13,6 +13,7 @@ from tests.arith.evaluation import evaluate, same_value
 from workbench.arith import Analyzer, ConstIntBound, ModularSet, pattern
 from workbench.arith import rules as rule_files
 from workbench.arith.build import FLOAT, INDEX, WRAP, range_of
+from workbench.arith.matcher import compile_rule
 from workbench.ir import FloatImm, IntImm, Var
 from workbench.ir.type import prim_type
 from workbench.tirx import expr as nodes
@@ -44,7 +45,11 @@ class Builder:
         if isinstance(p, pattern.PConst):
             if p.name not in self.constants:
                 lanes = p.name == "n"
-                value = LANES if lanes else self.rng.choice([0, 1, 2, 3, 4, 5, 6, 8, 12, -1, -2, -3, -4])
+                value = (
+                    LANES
+                    if lanes
+                    else self.rng.choice([0, 1, 2, 3, 4, 5, 6, 8, 12, -1, -2, -3, -4])
+                )
                 self.constants[p.name] = value
             value = self.constants[p.name]
             return IntImm("int32", value) if p.name == "n" else self.literal(value, ty)
@@ -69,7 +74,7 @@ class Builder:
         else:
             types = [ty] * len(p.args)
         types = [prim_type(t) for t in types]
-        return cls(*(self.build(a, t) for a, t in zip(p.args, types)))
+        return cls(*(self.build(a, t) for a, t in zip(p.args, types, strict=True)))
 
     def vector(self, ty):
         return prim_type(self.number.dtype.with_lanes(ty.dtype.lanes))
@@ -119,7 +124,7 @@ def random_facts(rng, builder, analyzer):
                 a, b = low, high
             analyzer.update(var, ConstIntBound(a, b), override=True)
             step = rng.choice([1, 1, 2, 4, 6])
-            choice = [v for v in range(max(a, -40), min(b, 300) + 1)]
+            choice = list(range(max(a, -40), min(b, 300) + 1))
             if step > 1:
                 base = rng.choice([0, 0, 1])
                 analyzer.update(var, ModularSet(step, base), override=True)
@@ -139,7 +144,7 @@ def test_rule(rule):
     rng = random.Random(rule.name)
     fired = 0
     numbers = kinds_of(rule)
-    for (lhs, match), trial in itertools.product(pattern.compile_rule(rule), range(700)):
+    for (lhs, match), trial in itertools.product(compile_rule(rule), range(700)):
         if fired > 160 and trial > 40:
             break
         number = numbers[trial % len(numbers)]

@@ -87,7 +87,9 @@ def bind_random(rng, maker, analyzer):
         low, extent = rng.choice([0, 0, 0, -3, 5]), rng.choice([1, 2, 4, 8, 16, 7, 30])
         if not maker.dtype.startswith("int"):
             low = max(low, 0)
-        analyzer.bind(var, Range.from_min_extent(IntImm(maker.dtype, low), IntImm(maker.dtype, extent)))
+        analyzer.bind(
+            var, Range.from_min_extent(IntImm(maker.dtype, low), IntImm(maker.dtype, extent))
+        )
         values[var] = range(low, low + extent)
     return values
 
@@ -218,7 +220,11 @@ def test_vectors():
                     return Broadcast(maker.number(1), 4)
                 return Ramp(maker.number(1), maker.constant(), 4)
             cls = rng.choice([Add, Sub, Mul, FloorDiv, FloorMod, Min, Max])
-            right = Broadcast(maker.constant(), 4) if cls in (FloorDiv, FloorMod, Mul) else vector(depth - 1)
+            right = (
+                Broadcast(maker.constant(), 4)
+                if cls in (FloorDiv, FloorMod, Mul)
+                else vector(depth - 1)
+            )
             return cls(vector(depth - 1), right)
 
         expr = vector(rng.randrange(1, 3))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from enum import IntEnum
 from math import gcd
@@ -194,7 +194,7 @@ class Analyzer:
         return other
 
     @contextmanager
-    def constraint_scope(self, constraint: Any) -> Iterator[Analyzer]:
+    def constraint_scope(self, constraint: Any) -> Generator[Analyzer]:
         """Inside the `with` block the condition holds."""
         saved = self._save()
         self.assume(as_expr(constraint))
@@ -249,13 +249,17 @@ class Analyzer:
         self.linear = dict(self.linear)
         self.images = dict(self.images)
         self.ranges = dict(self.ranges)
-        facts = [f for f in conjuncts(condition) if type(f) is not IntImm]
-        for fact in facts:
-            self.assume_linear(fact)
-        self.truths = (*self.truths, *((_positive(f)) for f in facts))
-        self.bounds.memo, self.modular.memo = {}, {}
+        self.bounds.memo, self.modular.memo, self.rewriter.memo = {}, {}, {}
         self.canonical.forget()
-        self.rewriter.memo = {}
+        facts = [f for f in conjuncts(condition) if type(f) is not IntImm]
+        for _ in range(3):  # a bound found late may tighten what an earlier fact says
+            known = (dict(self.bounds.vars), self.bounds.facts)
+            for fact in facts:
+                self.assume_linear(fact)
+            if (self.bounds.vars, self.bounds.facts) == known or len(facts) == 1:
+                break
+        self.truths = (*self.truths, *((_positive(f)) for f in facts))
+        self._forget()
 
     def assume_linear(self, fact: Any) -> None:
         """Derives bounds of sums, of variables and of other terms from a comparison."""
@@ -317,10 +321,13 @@ class Analyzer:
             self.bounds.vars[id(expr)] = (expr, new)
         else:
             self.bounds.facts = (*self.bounds.facts, (expr, new))
+        self.bounds.clear()
+        self.canonical.forget()
 
     def _assume_residue(self, fact: EQ) -> None:
         """x % c == r"""
-        a, b = fact.a, fact.b
+        a: Any = fact.a
+        b: Any = fact.b
         if type(a) not in (FloorMod, Mod) or type(b) is not IntImm or type(a.b) is not IntImm:
             return
         if type(a.a) is Var and a.b.value > 0 and (type(a) is FloorMod or b.value == 0):
@@ -345,9 +352,7 @@ class Analyzer:
         from workbench.arith.int_set import IntervalSet, eval_set
 
         if dom_map is None:
-            dom_map = {
-                var: IntervalSet(low, high) for var, low, high in self._interval_domains()
-            }
+            dom_map = {var: IntervalSet(low, high) for var, low, high in self._interval_domains()}
         return eval_set(as_expr(expr), dom_map, self)
 
     def _interval_domains(self) -> Iterator[tuple[Var, Any, Any]]:
@@ -384,7 +389,7 @@ class Analyzer:
 
         With `SYMBOLIC_BOUND` the symbolic ends of ranges are used too.
         """
-        condition = self.simplify(as_expr(expr))
+        condition: Any = self.simplify(as_expr(expr))
         if type(condition) is IntImm:
             return condition.value != 0
         if type(condition) is And:
@@ -407,8 +412,7 @@ class Analyzer:
         return decide(type(condition), difference) is True
 
     def _expanded(self, difference: Any) -> Bound:
-        expander = Canonical(self)
-        expander.expand = True
+        expander = Canonical(self, expand=True)
         return expander.sum_bound(expander.sum_of(difference))
 
     def _prove_by_ranges(self, condition: Any) -> bool:
@@ -436,8 +440,10 @@ class Analyzer:
             return a.value == b.value
         if kind_of(a.ty) not in (INDEX, WRAP, BOOLEAN) or a.ty != b.ty:
             return a.ty == b.ty and same(self.simplify(a), self.simplify(b))
-        return self.can_prove(EQ(a, b)) if kind_of(a.ty) != BOOLEAN else same(
-            self.simplify(a), self.simplify(b)
+        return (
+            self.can_prove(EQ(a, b))
+            if kind_of(a.ty) != BOOLEAN
+            else same(self.simplify(a), self.simplify(b))
         )
 
     def can_prove_greater_equal(self, expr: Any, lower_bound: int) -> bool:
@@ -454,9 +460,7 @@ class Analyzer:
             return True
         return self.bounds.value(self.simplify(e))[1] < upper_bound
 
-    def try_compare(
-        self, lhs: Any, rhs: Any, propagate_inequalities: bool = True
-    ) -> CompareResult:
+    def try_compare(self, lhs: Any, rhs: Any, propagate_inequalities: bool = True) -> CompareResult:
         """The most specific relation that can be shown."""
         a, b = as_expr(lhs), as_expr(rhs)
         low, high = self.canonical.sum_bound(self.canonical.sum_of(make_sub(a, b)))
@@ -501,7 +505,7 @@ class Analyzer:
     def no_carry(self, base: Any, span: int, divisor: int) -> bool:
         """Whether base % divisor + span < divisor."""
         low, high = self.bounds.value(base)
-        if 0 <= low and high + span < divisor:
+        if low >= 0 and high + span < divisor:
             return True
         coeff, rest = self.modular.value(base)
         step = gcd(coeff, divisor)
@@ -512,6 +516,7 @@ class Analyzer:
         if not self.ranges:
             return False
         return self._prove_by_ranges(LT(expr, limit))
+
 
 _COMPARES = (EQ, NE, LT, LE, GT, GE)
 

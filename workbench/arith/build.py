@@ -100,9 +100,7 @@ def _slots(cls: type, *names: str) -> list[Callable[[Any, Any], None]]:
 
 
 _int_new = IntImm.__new__
-_set_dtype, _set_value, _set_int_ty, _set_int_span = _slots(
-    IntImm, "_dtype", "value", "ty", "span"
-)
+_set_dtype, _set_value, _set_int_ty, _set_int_span = _slots(IntImm, "_dtype", "value", "ty", "span")
 _small: dict[tuple[str, int], IntImm] = {}
 
 
@@ -286,7 +284,8 @@ def fold(cls: type, a: Any, b: Any) -> Expr | None:
 
 
 def _fold_float(cls: type, a: FloatImm, b: FloatImm) -> Expr | None:
-    x, y = a.value, b.value
+    dtype = a.dtype
+    x, y = round_float(dtype, a.value), round_float(dtype, b.value)
     if not (math.isfinite(x) and math.isfinite(y)):
         return None
     compare = _comparisons.get(cls)
@@ -297,7 +296,6 @@ def _fold_float(cls: type, a: FloatImm, b: FloatImm) -> Expr | None:
         return None
     if cls in (Min, Max) and x == y:
         return a if repr(x) == repr(y) else None
-    dtype = a.dtype
     try:
         value = round_float(dtype, operation(x, y))
     except OverflowError:

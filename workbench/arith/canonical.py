@@ -2,12 +2,13 @@
 
 An index expression becomes a `Sum`: a constant and terms `coef * (atom // lower % upper)`, where an
 atom is a variable or an expression that is no sum, and `upper` None means that nothing is cut off.
-Terms of the same atom whose digits are neighbours merge (`x // 4 * 4 + x % 4` is `x`), a quotient or
-remainder of a sum is taken term by term where that is exact, and what remains becomes an atom itself.
+Terms of one atom whose digits are neighbours merge (`x // 4 * 4 + x % 4` is `x`); a quotient or
+remainder of a sum is taken term by term where that is exact, and the rest becomes an atom itself.
 Atoms are numbered by value, so two sums are equal exactly when their terms are.
 
-Equal values get equal forms where only commutativity, associativity, distribution over constants and
-digits matter; products of sums are not multiplied out unless `expand` is set (used for proofs).
+Equal values get equal forms where only commutativity, associativity, distribution over constants
+and digits matter; products of sums are not multiplied out unless `expand` is set (used for
+proofs).
 """
 
 from __future__ import annotations
@@ -109,9 +110,9 @@ class Canonical:
 
     limit = 100_000
 
-    def __init__(self, analyzer: Analyzer) -> None:
+    def __init__(self, analyzer: Analyzer, expand: bool = False) -> None:
         self.analyzer = analyzer
-        self.expand = False
+        self.expand = expand
         self.reset()
 
     def reset(self) -> None:
@@ -126,7 +127,7 @@ class Canonical:
         """Forgets forms (they depend on what is known), keeps the numbering (it does not)."""
         self.forms: dict[int, tuple[Any, Form]] = {}
         self.bounds: dict[int, Bound] = {}
-        if len(self.atoms) > self.limit:
+        if len(self.atoms) > self.limit and not self.analyzer.linear:
             self.reset()
 
     def simplify(self, expr: Any) -> Any:
@@ -199,12 +200,12 @@ class Canonical:
         """The form of a binary node from those of its operands."""
         ty = node.a.ty
         if type(a) is Sum and type(b) is Sum:
-            if cls is Add:
-                return self.add(a, b, 1)
-            if cls is Sub:
-                return self.add(a, b, -1)
-            if cls is Mul:
-                return self.multiply(a, b)
+            if cls is Add or cls is Sub or cls is Mul:
+                if cls is Mul:
+                    total = self.multiply(a, b)
+                else:
+                    total = self.add(a, b, 1 if cls is Add else -1)
+                return total if _fits(total) else self.opaque(cls, a, b)
             if cls is FloorDiv:
                 return self.floordiv(a, b)
             if cls is FloorMod:
@@ -229,11 +230,11 @@ class Canonical:
         return built
 
     @staticmethod
-    def logic(cls: type, a: Any, b: Any) -> Any:
+    def logic(kind: type, a: Any, b: Any) -> Any:
         """And, Or with a constant side or equal sides."""
-        if cls is not And and cls is not Or:
+        if kind is not And and kind is not Or:
             return None
-        neutral = cls is And
+        neutral = kind is And
         for x, y in ((a, b), (b, a)):
             if type(x) is IntImm:
                 return y if bool(x.value) == neutral else x
@@ -550,7 +551,7 @@ class Canonical:
     def _small_quotient(self, rest: Sum, c: int) -> Sum | None:
         """The constant quotient of a sum whose bounds lie between two multiples of c."""
         low, high = self.sum_bound(rest)
-        if NEG_INF < low and high < POS_INF and low // c == high // c:
+        if low > NEG_INF and high < POS_INF and low // c == high // c:
             return Sum(rest.ty, low // c, {})
         return None
 
@@ -571,9 +572,9 @@ class Canonical:
         if upper == 1:
             return Sum(ty, 0, {})
         bound = self.atom_bound(atom)
-        if upper is not None and 0 <= bound[0] and bound[1] < lower * upper:
+        if upper is not None and bound[0] >= 0 and bound[1] < lower * upper:
             upper = None
-        if upper is None and 0 <= bound[0] and bound[1] < lower:
+        if upper is None and bound[0] >= 0 and bound[1] < lower:
             return Sum(ty, 0, {})
         return Sum(ty, 0, {(atom, lower, upper): coef})
 
@@ -587,7 +588,7 @@ class Canonical:
                 return None
             low = Sum(rest.ty, rest.const % g, dict(order[count:]))
             bound = self.sum_bound(low)
-            if 0 <= bound[0] and bound[1] < g:
+            if bound[0] >= 0 and bound[1] < g:
                 high = Sum(rest.ty, rest.const // g, {d: k // g for d, k in order[:count]})
                 return g, high, low
         return None
@@ -610,7 +611,10 @@ class Canonical:
             return self.floormod(a.scaled(-1), b.scaled(-1)).scaled(-1)
         if c == 1:
             return Sum(a.ty, 0, {})
-        terms = {d: k % c if k > 0 else -(-k % c) for d, k in a.terms.items() if k % c}
+        terms = {d: k for d, k in a.terms.items() if k % c}
+        if self.expand or len(terms) == 1:
+            # Elsewhere factors above c stay: they say which iterators were fused.
+            terms = {d: k % c if k > 0 else -(-k % c) for d, k in terms.items()}
         rest = Sum(a.ty, a.const % c, terms)
         quotient = self._small_quotient(rest, c)
         if quotient is not None:
@@ -637,7 +641,8 @@ class Canonical:
         return self.normal(ty, (atom, lower, c))
 
     def symbolic_division(self, a: Sum, b: Sum) -> tuple[Sum, Sum]:
-        """Quotient and remainder by a divisor that is no constant (and not zero where evaluated)."""
+        """Quotient and remainder by a divisor that is no constant (and not zero where
+        evaluated)."""
         coef, factors = self.factors(b)
         whole = Sum(a.ty, 0, {})
         rest = Sum(a.ty, 0, {})
@@ -678,7 +683,7 @@ class Canonical:
         return result
 
     def opaque(self, cls: type, a: Sum, b: Sum) -> Sum:
-        """A division that stays as it is, as an atom."""
+        """An operation that stays as it is, as an atom."""
         key = (cls, self.sum_number(a), self.sum_number(b))
         found = self.numbers.get(key)
         if found is None:
@@ -743,7 +748,7 @@ class Canonical:
                 return None
             low = Sum(total.ty, total.const % g, dict(order[count:]))
             bound = self.sum_bound(low)
-            if 0 <= bound[0] and bound[1] < g:
+            if bound[0] >= 0 and bound[1] < g:
                 return Sum(total.ty, total.const // g, {d: k // g for d, k in order[:count]})
         return None
 
@@ -827,6 +832,14 @@ class Canonical:
         high, low = divmod(value, half)
         high_imm = Canonical._const(ty, high)
         return make_add(make_mul(high_imm, imm(ty, half)), imm(ty, low))
+
+
+def _fits(total: Sum) -> bool:
+    """Whether all constants of a sum fit its type."""
+    limit = 1 << (total.ty.dtype.bits - 1)
+    if not -limit <= total.const < limit:
+        return False
+    return all(-limit < coef < limit for coef in total.terms.values())
 
 
 def lower_is_all(digit: Digit) -> bool:

@@ -133,10 +133,10 @@ def floormod_bounds(a: Bound, b: Bound, coeff: int = 1, base: int = 0) -> Bound:
     """The bounds of a flooring remainder, where a ≡ base (mod coeff); the divisor is not 0."""
     low, high = b
     if low >= 0:
-        if 0 <= a[0] and a[1] < low:
+        if a[0] >= 0 and a[1] < low:
             return a
         if low == high and low > 0:
-            if low < POS_INF and NEG_INF < a[0] and a[1] < POS_INF and a[0] // low == a[1] // low:
+            if low < POS_INF and a[0] > NEG_INF and a[1] < POS_INF and a[0] // low == a[1] // low:
                 return (a[0] % low, a[1] % low)
             step = gcd(coeff, low)
             first = base % step if step else 0

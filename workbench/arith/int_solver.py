@@ -40,9 +40,9 @@ def solve_linear_equations(
 ) -> IntConstraintsTransform:
     """Solves linear equations for integer variables.
 
-    The result has fewer variables (none if the solution is unique), expressions of the old variables
-    in the new ones, and the conditions under which the old ones lie in their ranges. An unsolvable
-    system has the relation False.
+    The result has fewer variables (none if the solution is unique), expressions of the old
+    variables in the new ones, and the conditions under which the old ones lie in their ranges. An
+    unsolvable system has the relation False.
     """
     if isinstance(equations, IntConstraints):
         system = equations
@@ -89,7 +89,7 @@ def _solve(
     ty = system.variables[0].ty if system.variables else None
     for i in range(rank):
         d = rows[i][i]
-        rest = analyzer.simplify(right[i] % d) if abs(d) != 1 else imm(right[i].ty, 0)
+        rest = analyzer.simplify(right[i] % d) if abs(d) != 1 else _zero(right[i])
         if type(rest) is IntImm:
             if rest.value:
                 relations.append(FALSE)
@@ -181,6 +181,10 @@ def _diagonalize(
         if _eliminate(rows, right, transform, rank, analyzer):
             rank += 1
     return rank
+
+
+def _zero(like: Any) -> Any:
+    return imm(like.ty, 0)
 
 
 def _smallest(rows: list[list[int]], start: int, width: int) -> tuple[int, int] | None:

@@ -369,7 +369,7 @@ class Detector:
                 if s.scale.value <= 0:
                     raise NotAffine(f"an iterator has the negative factor {s.scale}")
             # of equal scales the one of extent 1 is the outer one: it changes nothing
-            return sorted(args, key=lambda s: (s.scale.value, is_one(s.extent)), reverse=True)
+            return sorted(args, key=_significance, reverse=True)
         rest = list(args)
         order: list[IterSplitExpr] = []
         expected: Any = None
@@ -512,6 +512,10 @@ class Detector:
         return var.name if var is not None else str(normalize_iter_map_to_expr(mark.source))
 
 
+def _significance(split: Any) -> tuple[int, bool]:
+    return split.scale.value, is_one(split.extent)
+
+
 def inputs_of(input_iters: Any) -> dict[Any, Range]:
     """Variables and ranges of any mapping or list of pairs."""
     pairs = input_iters.items() if isinstance(input_iters, Mapping) else input_iters
@@ -532,11 +536,14 @@ def as_condition(predicate: Any) -> Any:
     return IntImm("bool", int(predicate)) if isinstance(predicate, bool) else as_expr(predicate)
 
 
-def prepare(inputs: Mapping[Any, Range], analyzer: Analyzer | None) -> Analyzer:
+def prepare(
+    inputs: Mapping[Any, Range], analyzer: Analyzer | None, trivial: bool = True
+) -> Analyzer:
     """An analyzer of its own that knows the ranges of the iterators."""
     own = Analyzer() if analyzer is None else analyzer.clone()
     for var, domain in inputs.items():
-        own.bind(var, domain, allow_override=True)
+        if trivial or not is_one(domain.extent):
+            own.bind(var, domain, allow_override=True)
     return own
 
 
@@ -578,7 +585,7 @@ def detect(
 ) -> IterMapResult:
     """`detect_iter_map`, where windows may overlap on demand."""
     inputs = inputs_of(input_iters)
-    known = prepare(inputs, analyzer)
+    known = prepare(inputs, analyzer, trivial)
     true = IntImm("bool", 1)
     try:
         condition = known.simplify(as_condition(predicate))

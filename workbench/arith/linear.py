@@ -74,7 +74,8 @@ def _combine(cls: type, a: tuple[Any, Any], b: tuple[Any, Any]) -> tuple[Any, An
 def detect_linear_equation(expr: Any, var_list: Sequence[Any]) -> list[Expr]:
     """Coefficients and rest of `expr = Σ var[i] * coeff[i] + rest`.
 
-    Returns `[coeff[0], …, rest]`, or an empty list if the expression is not linear in the variables.
+    Returns `[coeff[0], …, rest]`, or an empty list if the expression is not linear in the
+    variables.
     """
     variables = _vars(var_list)
     analyzer = Analyzer()
@@ -135,7 +136,7 @@ def deduce_bound(
     for other, domain in {**hint_map, **relax_map}.items():
         if other is not target:
             analyzer.update(other, as_int_set(domain), override=True)
-    condition = as_expr(cond)
+    condition: Any = as_expr(cond)
     if type(condition) is Not:
         condition = analyzer.rewrite_simplify(condition)
     cls = type(condition)

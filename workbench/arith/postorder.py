@@ -1,7 +1,7 @@
 """Bottom-up evaluation of expressions with an explicit stack and a memo by identity.
 
-Base of the constant-bound and modular analyses. A memo entry keeps its node alive, so an id is never
-reused while the entry exists.
+Base of the constant-bound and modular analyses. A memo entry keeps its node alive, so an id is
+never reused while the entry exists.
 """
 
 from __future__ import annotations

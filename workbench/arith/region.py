@@ -8,7 +8,8 @@ from typing import Any
 from workbench.arith.analyzer import Analyzer
 from workbench.arith.build import imm, make_add, make_mul, make_sub
 from workbench.arith.int_set import IntervalSet, IntSet, eval_set
-from workbench.arith.iter_map import IterMapLevel, IterSumExpr, detect_iter_map, is_one
+from workbench.arith.iter_map import detect
+from workbench.arith.iter_nodes import IterMapLevel, IterSumExpr, is_one
 from workbench.ir.expr import IntImm, Range
 from workbench.tirx.expr import LE
 
@@ -26,8 +27,13 @@ def estimate_region_strict_bound(
     region : one Range per dimension. var_dom : the domains of the variables.
     predicate : a condition on the variables.
     """
-    found = detect_iter_map(
-        [r.min for r in region], var_dom, predicate, IterMapLevel.Surjective, analyzer=analyzer
+    found = detect(
+        [r.min for r in region],
+        var_dom,
+        predicate,
+        IterMapLevel.Surjective,
+        analyzer=analyzer,
+        overlap=True,
     )
     if len(found.indices) != len(region):
         return None

@@ -1,8 +1,8 @@
 """The rewrite simplifier: applies the rules of `arith.rules` bottom-up until none applies.
 
-One explicit stack, one memo by identity. What a rule builds is simplified in turn; its operands are in
-the memo already, so only the new nodes cost anything. The branches of a selection are simplified
-under its condition.
+One explicit stack, one memo by identity. What a rule builds is simplified in turn; its operands
+are in the memo already, so only the new nodes cost anything. The branches of a selection are
+simplified under its condition.
 """
 
 from __future__ import annotations
@@ -26,19 +26,24 @@ from workbench.arith.build import (
     truth,
     wrapped,
 )
-from workbench.arith.pattern import matchers
+from workbench.arith.matcher import matchers
 from workbench.core.errors import WorkbenchError
 from workbench.core.node import plan_of
 from workbench.core.recorder import Event, active
+from workbench.core.traverse import iter_nodes
 from workbench.ir.expr import Call, FloatImm, GlobalVar, IntImm, Op, StringImm, Var
-from workbench.ir.type import Type
+from workbench.ir.type import PrimType, Type
 from workbench.tirx.expr import (
     BinaryOp,
     Broadcast,
     BufferLoad,
     Cast,
     CmpOp,
+    Div,
+    FloorDiv,
+    FloorMod,
     Let,
+    Mod,
     Not,
     Ramp,
     Select,
@@ -47,6 +52,7 @@ from workbench.tirx.expr import (
 if TYPE_CHECKING:
     from workbench.arith.analyzer import Analyzer
 
+_DIVISIONS = frozenset({FloorDiv, FloorMod, Div, Mod})
 _LEAVES = frozenset({IntImm, FloatImm, StringImm, Op, GlobalVar})
 _CONSTANTS = frozenset({IntImm, FloatImm})
 _UNDER_RULES: dict[type, tuple[str, ...]] = {
@@ -173,6 +179,10 @@ class Rewriter:
         image = analyzer.images.get(id(var))
         if image is not None:
             return image[1]
+        if analyzer.truths:
+            for fact, value in analyzer.truths:
+                if fact is var:
+                    return truth(var.ty, value)
         known = analyzer.bounds.vars.get(id(var))
         if known is not None and known[1][0] == known[1][1]:
             return imm(var.ty, known[1][0]) or var
@@ -213,6 +223,9 @@ class Rewriter:
                 return None
             return memo[id(branch)][1]
         simple = all(type(b) in _CONSTANTS or type(b) is Var for b in (yes, no))
+        if type(node) is Select and not simple:
+            # Select evaluates both branches: an index must stay inside where it is not chosen too.
+            simple = any(True for _ in iter_nodes((yes, no), BufferLoad))
         if simple or self.depth >= self.deepest_scope or condition.dtype.lanes != 1:
             missing = [b for b in (yes, no) if id(b) not in memo]
             if missing:
@@ -274,6 +287,10 @@ class Rewriter:
                     rule = match.rule
                     recorder.add(Event("rule", rule.name, node, result, rule.source))
                 return result
+        if cls in _DIVISIONS and type(node.ty) is PrimType and kind_of(node.ty) in (INDEX, WRAP):
+            low, high = analyzer.bounds.value(node)
+            if low == high and node.ty.dtype.lanes == 1:
+                return imm(node.ty, low)
         return self.known(node)
 
     def count(self) -> None:
