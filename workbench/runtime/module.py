@@ -50,6 +50,8 @@ class Module:
         self.imports: list[Module] = []
         self._lookup = lookup
         self.keep_alive = keep_alive
+        #: The library it was loaded from.
+        self.path: Path | None = None
         self._functions: dict[str, PackedFunc] = {}
 
     def get_function(self, name: str, query_imports: bool = False) -> PackedFunc:
@@ -232,6 +234,7 @@ def load_module(path: str | Path) -> Module:
     except Exception as error:
         raise ModuleError(f"cannot load {path}: {error}") from error
     module = Module(kind="library", lookup=_finder(inner), names=(), keep_alive=inner)
+    module.path = file
     _follow_num_threads(module)
     return module
 
