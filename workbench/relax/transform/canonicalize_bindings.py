@@ -40,6 +40,8 @@ def CanonicalizeBindings(func: Function, ctx: PassContext) -> Function:
             if isinstance(known, Tuple):
                 value = known.fields[value.index]
                 binding = binding.replace(value=value)
+        if value is binding.var:
+            return  # the output binding of a value that took its name above
         if isinstance(value, Var) and _says_nothing(binding):
             run.replace(binding.var, value)
             return
