@@ -103,6 +103,8 @@ def test_levels():
     check([i], domains, level="surjective")
     check([i % 4], domains, level="surjective")
     check([i // 4, j], domains, level="surjective")
+    check([i + j], domains, level="surjective")
+    check([i * 2 + j], domains, level="surjective")
     refused([i], domains, match="j is not used")
     refused([i % 4, j], domains, match="up to 4")
     refused([i, i], domains, match="leaves out or repeats")
@@ -117,6 +119,7 @@ def test_levels():
 def test_reasons():
     domains = {i: Range(0, 8), j: Range(0, 8)}
     refused([i + j], domains, match="do not follow each other")
+    refused([i * 16 + j], domains, level="surjective", match="leaves holes")
     refused([i * j], domains, match="multiplies iterators")
     refused([i // j], domains, match="divides by an iterator")
     refused([i // 3, j], domains, match="3 does not divide the extent 8")

@@ -568,7 +568,7 @@ def detect_iter_map(
     Returns an `IterMapResult`; `indices` is empty and `errors` says why if there is no such map.
     """
     level = level_of(check_level)
-    overlap = level is IterMapLevel.NoCheck
+    overlap = level is not IterMapLevel.Bijective  # windows are onto, but not one to one
     return detect(
         indices, input_iters, predicate, level, simplify_trivial_iterators, analyzer, overlap
     )
