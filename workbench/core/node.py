@@ -175,8 +175,10 @@ class NodeMeta(type):
         cls.__node_kind__ = kind or getattr(cls, "__node_kind__", "tree")
         assert cls.__node_kind__ in KINDS, cls.__node_kind__
         inherited_init = bases[0].__init__ if bases else None
-        written = bool(bases) and inherited_init is not object.__init__ and not getattr(
-            inherited_init, "__generated__", False
+        written = (
+            bool(bases)
+            and inherited_init is not object.__init__
+            and not getattr(inherited_init, "__generated__", False)
         )
         if "__init__" not in space and not written:
             cls.__init__ = _first_init(cls)  # type: ignore[method-assign]
@@ -330,15 +332,16 @@ class Plan:
         self.hash_leaves: Callable[..., None] = space["hash_leaves"]
 
 
-_plans: dict[type, Plan] = {}
+#: The plans generated so far; `plan_of` fills it, hot loops look here first.
+plans: dict[type, Plan] = {}
 _inits: dict[type, Callable[..., None]] = {}
 
 
 def plan_of(cls: type) -> Plan:
     """The plan of a class, generated on first use."""
-    plan = _plans.get(cls)
+    plan = plans.get(cls)
     if plan is None:
-        plan = _plans[cls] = Plan(cls)
+        plan = plans[cls] = Plan(cls)
     return plan
 
 

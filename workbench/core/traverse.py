@@ -29,7 +29,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, TypeVar
 
 from workbench.core.dispatch import Dispatch
-from workbench.core.node import DEF, FrozenMap, Node, plan_of
+from workbench.core.node import DEF, FrozenMap, Node, node_types, plan_of, plans
 from workbench.core.recorder import Event, active
 
 Table = Mapping[type, Callable[[Any], Any]]
@@ -122,7 +122,11 @@ def iter_nodes(root: Any, *types: type, once: bool = True) -> Iterator[Any]:
             seen.add(id(node))
         if not types or isinstance(node, types):
             yield node
-        stack.extend(reversed(plan_of(type(node)).children(node)))
+        cls = type(node)
+        below = (plans.get(cls) or plan_of(cls)).children(node)
+        if below:
+            below.reverse()
+            stack.extend(below)
 
 
 _NODE, _REBUILD, _GENERATOR, _COLLECT, _START = range(5)
@@ -183,7 +187,8 @@ class _Rewriter:
             self.stack.append((_COLLECT, value, -1))
 
     def descend(self, node: Any, function: Callable[[Any], Any] | None) -> None:
-        below = plan_of(type(node)).children(node)
+        cls = type(node)
+        below = (plans.get(cls) or plan_of(cls)).children(node)
         if not below:
             self.finish(node, node, function)
             return
@@ -279,10 +284,19 @@ def substitute(root: _T, mapping: Mapping[Any, Any]) -> _T:
             return found
         return (yield var)
 
-    from workbench.core.node import node_types
+    return rewrite(root, dict.fromkeys(_variable_classes(), replace))
 
-    kinds = {cls: replace for _, cls in node_types.items() if cls.__node_kind__ == "var"}
-    return rewrite(root, kinds)
+
+_variables: tuple[int, tuple[type, ...]] = (0, ())
+
+
+def _variable_classes() -> tuple[type, ...]:
+    """The node classes of kind "var"; looked up again when classes were added."""
+    global _variables
+    if _variables[0] != len(node_types):
+        found = [cls for _, cls in node_types.items() if cls.__node_kind__ == "var"]
+        _variables = (len(node_types), tuple(found))
+    return _variables[1]
 
 
 def free_vars(root: Any) -> list[Any]:
