@@ -119,8 +119,11 @@ class Analyzer:
         self._forget()
 
     def _bind_range(self, var: Var, low: Any, extent: Any, allow_override: bool) -> None:
-        start, count = self.bounds.value(low), self.bounds.value(extent)
-        last = cib.add_bounds(start, cib.add_bounds(count, (-1, -1)))
+        if type(low) is IntImm and type(extent) is IntImm:
+            start, last = (low.value, low.value), (0, low.value + extent.value - 1)
+        else:
+            start, count = self.bounds.value(low), self.bounds.value(extent)
+            last = cib.add_bounds(start, cib.add_bounds(count, (-1, -1)))
         bound = (start[0], max(last[1], start[0]))
         old = self.bounds.vars.get(id(var))
         if old is not None and old[1] != bound and not allow_override:
@@ -374,6 +377,8 @@ class Analyzer:
 
     def simplify(self, expr: Any, steps: int = 2) -> Any:
         """Simplifies: rewrite rules (step 1), canonical form (step 2), rules again (step 3) …"""
+        if type(expr) is IntImm:
+            return expr
         result = as_expr(expr)
         for step in range(steps):
             if type(result) is IntImm or (type(result) is Var and step):

@@ -28,6 +28,9 @@ from workbench.arith.iter_nodes import (
     is_one,
     is_zero,
     normalize_iter_map_to_expr,
+    rescaled,
+    split_of,
+    sum_of,
 )
 from workbench.core.traverse import iter_nodes
 from workbench.ir.expr import IntImm, Range, Var, as_expr
@@ -82,12 +85,12 @@ class Detector:
         low, extent = self.math.like(low, var), self.math.like(extent, var)
         one = self.math.one(var.ty)
         if is_one(extent) and trivial:
-            self.inputs[id(var)] = IterSumExpr((), low)
+            self.inputs[id(var)] = sum_of((), low)
             return
         source = var if is_zero(low) else make_sub(var, low)
         mark = self.new_mark(source, extent)
         self.variables[id(mark)] = var
-        self.inputs[id(var)] = IterSumExpr((IterSplitExpr(mark, one, extent, one),), low)
+        self.inputs[id(var)] = sum_of((split_of(mark, one, extent, one),), low)
 
     def new_mark(self, source: Any, extent: Any) -> IterMark:
         """A new mark, after those it is made of."""
@@ -135,7 +138,7 @@ class Detector:
             value = self.math.minus(other.base, total.base)
             return self.bare(total), value, self.math.plus(value, one)
         if left.args and right.args:
-            left, right = self.plus(left, right, -1), IterSumExpr((), self.math.zero(a.ty))
+            left, right = self.plus(left, right, -1), sum_of((), self.math.zero(a.ty))
         if right.args:
             low = self.math.minus(left.base, right.base)
             return self.bare(right), low if cls is LE else self.math.plus(low, one), None
@@ -144,7 +147,7 @@ class Detector:
 
     def bare(self, total: IterSumExpr) -> IterSumExpr:
         """The sum without its base."""
-        return IterSumExpr(total.args, self.math.zero(total.base.ty))
+        return sum_of(total.args, self.math.zero(total.base.ty))
 
     def constrain(self, total: IterSumExpr, lows: list[Any], highs: list[Any]) -> None:
         """Makes a mark of low <= total < high."""
@@ -155,7 +158,7 @@ class Detector:
             turned = [self.math.minus(one, h) for h in highs]  # t < h  ⟺  -t >= 1 - h
             highs = [self.math.minus(one, x) for x in lows]  # t >= l  ⟺  -t < 1 - l
             total, lows = flipped, turned
-        fused = self.fuse(IterSumExpr(total.args, self.math.zero(total.base.ty)), "predicate")
+        fused = self.fuse(sum_of(total.args, self.math.zero(total.base.ty)), "predicate")
         assert len(fused.args) == 1
         split = fused.args[0]
         if not is_one(split.scale):
@@ -176,7 +179,7 @@ class Detector:
         if type(extent) is IntImm and extent.value <= 0:
             raise NotAffine("the predicate is never true")
         parts = total.args if len(total.args) > 1 else (split,)
-        source = IterSumExpr(parts, self.math.minus(self.math.zero(least.ty), least))
+        source = sum_of(parts, self.math.minus(self.math.zero(least.ty), least))
         mark = self.new_mark(source, extent)
         self.constraints.append((parts, mark, least))
 
@@ -204,9 +207,9 @@ class Detector:
         cls = type(expr)
         if cls is Var:
             found = self.inputs.get(id(expr))
-            return found if found is not None else IterSumExpr((), expr)
-        if not self.mentions(expr):
-            return IterSumExpr((), self.analyzer.simplify(expr))
+            return found if found is not None else sum_of((), expr)
+        if cls is IntImm:
+            return sum_of((), expr)
         if cls is Add or cls is Sub:
             parts: list[tuple[Any, int]] = []
             stack: list[tuple[Any, int]] = [(expr, 1)]
@@ -218,7 +221,7 @@ class Detector:
                     stack += [(node.b, -sign), (node.a, sign)]
                 else:
                     parts.append((node, sign))
-            total = IterSumExpr((), self.math.zero(expr.ty))
+            total = sum_of((), self.math.zero(expr.ty))
             for node, sign in parts:
                 total = self.plus(total, self.sum(node), sign)
             return total
@@ -226,13 +229,20 @@ class Detector:
             a, b = self.sum(expr.a), self.sum(expr.b)
             if a.args and b.args:
                 raise NotAffine(f"{expr} multiplies iterators")
+            if not a.args and not b.args:
+                return sum_of((), expr)
             return self.scaled(a, b.base) if a.args else self.scaled(b, a.base)
         if cls is FloorDiv or cls is FloorMod:
             divisor = self.sum(expr.b)
             if divisor.args:
                 raise NotAffine(f"{expr} divides by an iterator")
+            dividend = self.sum(expr.a)
+            if not dividend.args:
+                return sum_of((), self.analyzer.simplify(expr))
             divide = self.floordiv if cls is FloorDiv else self.floormod
-            return divide(self.sum(expr.a), divisor.base, expr)
+            return divide(dividend, divisor.base, expr)
+        if not self.mentions(expr):
+            return sum_of((), self.analyzer.simplify(expr))
         raise NotAffine(f"{expr} is not affine in the iterators")
 
     def mentions(self, expr: Any) -> bool:
@@ -255,19 +265,19 @@ class Detector:
                     if is_zero(merged):
                         del args[i]
                     else:
-                        args[i] = old.replace(scale=merged)
+                        args[i] = rescaled(old, merged)
                     break
             else:
-                args.append(split.replace(scale=scale))
+                args.append(rescaled(split, scale))
         base = self.math.plus(a.base, b.base) if sign > 0 else self.math.minus(a.base, b.base)
-        return IterSumExpr(tuple(args), base)
+        return sum_of(tuple(args), base)
 
     def scaled(self, a: IterSumExpr, factor: Any) -> IterSumExpr:
         """The sum times a factor."""
         if is_zero(factor):
-            return IterSumExpr((), self.math.zero(a.base.ty))
-        args = tuple(s.replace(scale=self.math.times(s.scale, factor)) for s in a.args)
-        return IterSumExpr(args, self.math.times(a.base, factor))
+            return sum_of((), self.math.zero(a.base.ty))
+        args = tuple(rescaled(s, self.math.times(s.scale, factor)) for s in a.args)
+        return sum_of(args, self.math.times(a.base, factor))
 
     # -- fusing
 
@@ -280,9 +290,9 @@ class Detector:
             used, factor = found
             rest = tuple(s for s in total.args if not any(s is u for u in used))
             one = self.math.one(total.base.ty)
-            replaced = IterSplitExpr(mark, one, mark.extent, factor)
+            replaced = split_of(mark, one, mark.extent, factor)
             base = self.math.plus(total.base, self.math.times(least, factor))
-            total = IterSumExpr((*rest, replaced), base)
+            total = sum_of((*rest, replaced), base)
         return total
 
     def match(
@@ -332,14 +342,14 @@ class Detector:
         parts: list[IterSplitExpr] = []
         scale = one
         for split in reversed(order):
-            parts.insert(0, split.replace(scale=scale))
+            parts.insert(0, rescaled(split, scale))
             scale = self.math.times(scale, split.extent)
         key = tuple((id(s.source), self.token(s.lower_factor), self.token(s.extent)) for s in parts)
         mark = self.fused.get(key)
         if mark is None:
-            mark = self.new_mark(IterSumExpr(tuple(parts), self.math.zero(total.base.ty)), extent)
+            mark = self.new_mark(sum_of(tuple(parts), self.math.zero(total.base.ty)), extent)
             self.fused[key] = mark
-        return IterSumExpr((IterSplitExpr(mark, one, extent, first),), total.base)
+        return sum_of((split_of(mark, one, extent, first),), total.base)
 
     def fuse_windows(
         self, total: IterSumExpr, order: Sequence[IterSplitExpr], what: Any
@@ -354,13 +364,13 @@ class Detector:
             if step is None or not self.math.at_most(step, width):
                 raise NotAffine(f"{what}: the factor {split.scale} leaves holes")
             width = self.math.plus(width, self.math.times(self.math.minus(split.extent, one), step))
-            parts.insert(0, split.replace(scale=step))
+            parts.insert(0, rescaled(split, step))
         key = ("windows", self.key(parts))
         mark = self.fused.get(key)
         if mark is None:
-            mark = self.new_mark(IterSumExpr(tuple(parts), self.math.zero(total.base.ty)), width)
+            mark = self.new_mark(sum_of(tuple(parts), self.math.zero(total.base.ty)), width)
             self.fused[key] = mark
-        return IterSumExpr((IterSplitExpr(mark, one, width, first),), total.base)
+        return sum_of((split_of(mark, one, width, first),), total.base)
 
     def sorted(self, args: Sequence[Any]) -> list[IterSplitExpr]:
         """Splits by falling scale; symbolic scales by what can be proved."""
@@ -404,9 +414,9 @@ class Detector:
             return total
         exact = [self.math.divide(s.scale, c) for s in total.args]
         if all(e is not None for e in exact):
-            args = tuple(s.replace(scale=e) for s, e in zip(total.args, exact, strict=True))
+            args = tuple(rescaled(s, e) for s, e in zip(total.args, exact, strict=True))
             base = self.analyzer.simplify(make_floordiv(total.base, self.math.like(c, total.base)))
-            return IterSumExpr(args, base)
+            return sum_of(args, base)
         total = self.fuse(total, expr)
         split = total.args[0]
         base, split, step = self.aligned(total, split, c, expr)
@@ -415,9 +425,9 @@ class Detector:
         extent = self.math.divide(split.extent, step)
         if extent is None:
             if self.math.at_most(split.extent, step):
-                return IterSumExpr((), base)
+                return sum_of((), base)
             raise NotAffine(f"{expr}: {step} does not divide the extent {split.extent}")
-        return IterSumExpr((IterSplitExpr(split.source, lower, extent, one),), base)
+        return sum_of((split_of(split.source, lower, extent, one),), base)
 
     def aligned(
         self, total: IterSumExpr, split: IterSplitExpr, c: Any, expr: Any
@@ -437,17 +447,17 @@ class Detector:
         kept = [s for s in total.args if self.math.divide(s.scale, c) is None]
         if not kept:
             base = self.analyzer.simplify(make_floormod(total.base, self.math.like(c, total.base)))
-            return IterSumExpr((), base)
+            return sum_of((), base)
         total = self.fuse(total, expr)
         split = total.args[0]
         _, split, step = self.aligned(total, split, c, expr)
         zero = self.math.zero(total.base.ty)
         if self.math.divide(split.extent, step) is None:
             if self.math.at_most(split.extent, step):
-                return IterSumExpr((split,), zero)
+                return sum_of((split,), zero)
             raise NotAffine(f"{expr}: {step} does not divide the extent {split.extent}")
-        result = IterSplitExpr(split.source, split.lower_factor, step, split.scale)
-        return IterSumExpr((result,), zero)
+        result = split_of(split.source, split.lower_factor, step, split.scale)
+        return sum_of((result,), zero)
 
     # -- the check
 
@@ -608,7 +618,7 @@ def normalize_to_iter_sum(
     known = prepare(inputs, analyzer)
     detector = Detector(inputs, IntImm("bool", 1), known, True)
     expr = known.simplify(as_expr(index))
-    total = IterSumExpr((), detector.math.zero(expr.ty))
+    total = sum_of((), detector.math.zero(expr.ty))
     stack: list[tuple[Any, int]] = [(expr, 1)]
     while stack:
         node, sign = stack.pop()
@@ -621,13 +631,13 @@ def normalize_to_iter_sum(
         try:
             part = detector.sum(node)
         except NotAffine:
-            part = IterSumExpr((), node)
+            part = sum_of((), node)
         total = detector.plus(total, part, sign)
     try:
         args = detector.sorted(total.args)
     except NotAffine:
         args = sorted(total.args, key=lambda s: -getattr(s.scale, "value", 0))
-    return IterSumExpr(tuple(args), total.base)
+    return sum_of(tuple(args), total.base)
 
 
 def iter_map_simplify(

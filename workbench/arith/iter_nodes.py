@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from enum import IntEnum
 from typing import Any
 
@@ -78,6 +79,47 @@ class IterSumExpr(IterMapExpr):
 
     def __repr__(self) -> str:
         return f"IterSum([{', '.join(map(str, self.args))}], base={self.base})"
+
+
+def _setters(cls: type, *names: str) -> list[Callable[[Any, Any], None]]:
+    return [getattr(cls, name).__set__ for name in names]
+
+
+_set_source, _set_lower, _set_extent, _set_scale, _set_ty, _set_span = _setters(
+    IterSplitExpr, "source", "lower_factor", "extent", "scale", "ty", "span"
+)
+_set_args, _set_base, _set_sum_ty, _set_sum_span = _setters(
+    IterSumExpr, "args", "base", "ty", "span"
+)
+
+
+def split_of(source: IterMark, lower_factor: Any, extent: Any, scale: Any) -> IterSplitExpr:
+    """An `IterSplitExpr` of finished expressions, without coercion (detection builds many)."""
+    node = IterSplitExpr.__new__(IterSplitExpr)
+    _set_source(node, source)
+    _set_lower(node, lower_factor)
+    _set_extent(node, extent)
+    _set_scale(node, scale)
+    _set_ty(node, source.source.ty)
+    _set_span(node, None)
+    return node
+
+
+def rescaled(split: IterSplitExpr, scale: Any) -> IterSplitExpr:
+    """The split with another scale."""
+    if scale is split.scale:
+        return split
+    return split_of(split.source, split.lower_factor, split.extent, scale)
+
+
+def sum_of(args: tuple[IterSplitExpr, ...], base: Any) -> IterSumExpr:
+    """An `IterSumExpr` of finished expressions, without coercion."""
+    node = IterSumExpr.__new__(IterSumExpr)
+    _set_args(node, args)
+    _set_base(node, base)
+    _set_sum_ty(node, base.ty)
+    _set_sum_span(node, None)
+    return node
 
 
 class IterMapResult(Node):
