@@ -6,6 +6,7 @@ from panel_examples import stepper_panel
 def test_first_paint_selects_the_first_change_and_says_so(mount):
     w = mount(stepper_panel())
     w.page.wait_for_selector(".wb-view .wb-code")
+    w.page.wait_for_function("document.querySelector('.wb-live').innerText.includes('+3')")
     assert re.match(r"Pass 2 of 4, FuseOps, changed, \+3 −2, 12 ms", w.said())
     rows = w.page.locator(".wb-prow")
     assert rows.count() == 4
@@ -52,7 +53,7 @@ def test_plain_keys_stay_inside(mount):
 def test_tabs_and_lazy_texts(mount):
     w = mount(stepper_panel())
     w.page.wait_for_selector(".wb-view .wb-code")
-    asked = [args for op, args in w.requests]
+    asked = [args for op, args in w.requests if op == "view"]
     assert {"i": 1, "tab": "diff"} in asked
     assert not any(args["tab"] == "after" for args in asked), "texts are sent on request only"
     w.page.get_by_role("tab", name="After").click()
@@ -60,6 +61,7 @@ def test_tabs_and_lazy_texts(mount):
     w.page.locator(".wb-widget").focus()
     w.press("ArrowRight")
     assert w.page.get_by_role("tab", selected=True).inner_text() == "Before"
+    w.page.wait_for_timeout(100)
     before = len(w.requests)
     w.press("ArrowLeft")
     w.page.wait_for_timeout(100)

@@ -74,7 +74,7 @@ class StepperPanel:
     """Steps with lazily made views; every text is computed, and sent, once."""
 
     module = "pass_stepper"
-    pure = frozenset({"view"})
+    pure = frozenset({"view", "counts"})
     slow: frozenset[str] = frozenset()
 
     def __init__(self, steps: Sequence[Step], title: str = "Passes") -> None:
@@ -100,28 +100,29 @@ class StepperPanel:
         return [*kept, ("rewrites", "Rewrites")] if self.has_rewrites else kept
 
     def data(self) -> Data:
-        """The list of passes; texts follow on request."""
+        """The list of passes; line counts and texts follow on request."""
         steps = [
             {
                 "name": step.name,
                 "status": step.status,
                 "word": WORD[step.status],
-                "counts": self.counts(i),
                 "time": duration(step.seconds),
                 "depth": step.depth,
             }
-            for i, step in enumerate(self.steps)
+            for step in self.steps
         ]
         return {"steps": steps, "tabs": [list(tab) for tab in self.tabs()]}
 
     def answer(self, op: str, args: Mapping[str, Any], progress: Progress) -> Data:
-        """`view` {i, tab}: the view of step i."""
-        if op != "view":
+        """`view` {i, tab}: the view of step i; `counts` {i}: how many lines it changed."""
+        if op not in self.pure:
             raise unknown(self, op)
-        i, tab = int(args["i"]), str(args["tab"])
+        i = int(args["i"])
         if not 0 <= i < len(self.steps):
             raise ValueError(f"there is no step {i + 1}: the trace has {len(self.steps)}")
-        part = self.view(i, tab)
+        if op == "counts":
+            return {"counts": self.counts(i)}
+        part = self.view(i, str(args["tab"]))
         return picture(part) if isinstance(part, GraphPart) else {"html": fragment(part)}
 
     def view(self, i: int, tab: str) -> Part:
@@ -163,6 +164,7 @@ class StepperPanel:
     def requests(self) -> Iterable[Request]:
         """Every tab of every step."""
         for i in range(len(self.steps)):
+            yield "counts", {"i": i}
             for tab, _ in self.tabs():
                 yield "view", {"i": i, "tab": tab}
 

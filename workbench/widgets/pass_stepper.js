@@ -19,7 +19,7 @@ function render({ model, el }) {
     class: `wb-prow wb-st-${step.status}`, role: "option", "aria-selected": "false", "data-i": i, style: `padding-left:${6 + 12 * step.depth}px`,
     onclick: () => go(i),
   }, wbEl("span", { class: "wb-pn" }, String(i + 1)), wbEl("span", { class: "wb-pm", title: step.word }, mark[step.status]),
-    wbEl("span", { class: "wb-pname" }, step.name), wbEl("span", { class: "wb-pc" }, step.counts), wbEl("span", { class: "wb-pt" }, step.time)));
+    wbEl("span", { class: "wb-pname" }, step.name), wbEl("span", { class: "wb-pc" }), wbEl("span", { class: "wb-pt" }, step.time)));
   list.append(...rows);
   const none = wbEl("div", { class: "wb-empty", hidden: true });
   list.append(none);
@@ -69,9 +69,20 @@ function render({ model, el }) {
     // Not scrollIntoView: it would move the notebook as well.
     if (rows[i].offsetTop < list.scrollTop) list.scrollTop = rows[i].offsetTop;
     if (rows[i].offsetTop + rows[i].offsetHeight > list.scrollTop + list.clientHeight) list.scrollTop = rows[i].offsetTop + rows[i].offsetHeight - list.clientHeight;
-    const text = `Pass ${i + 1} of ${steps.length}, ${step.name}, ${step.word}${step.status === "changed" ? ", " + step.counts : ""}, ${step.time}`;
-    frame.say(text);
+    tell();
+    if (step.status === "changed") count(i).then(() => { if (at === i) tell(); });
     draw();
+  }
+  function tell() {
+    const step = steps[at];
+    frame.say(`Pass ${at + 1} of ${steps.length}, ${step.name}, ${step.word}${step.counts ? ", " + step.counts : ""}, ${step.time}`);
+  }
+  function count(i) {
+    return client.ask("counts", { i }).then((answer) => { steps[i].counts = answer.counts; rows[i].querySelector(".wb-pc").textContent = answer.counts; }, () => {});
+  }
+  // Line counts come one by one after the first paint: each needs two programs printed.
+  async function countAll() {
+    for (let i = 0; i < steps.length; i++) if (steps[i].status === "changed" && !closed) await count(i);
   }
   function show(id) {
     tab = id;
@@ -114,6 +125,8 @@ function render({ model, el }) {
   show(tab);
   if (steps.length) go(Math.max(0, steps.findIndex((s) => s.status !== "same")));
   else view.append(wbEl("div", { class: "wb-empty" }, "No pass ran: the pipeline is empty."));
-  return () => client.close();
+  let closed = false;
+  countAll();
+  return () => { closed = true; client.close(); };
 }
 export default { render };
