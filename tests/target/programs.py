@@ -51,6 +51,30 @@ def compile_func(
     return build(IRModule({name: func, **(more or {})}), target)
 
 
+def elementwise_all(
+    makes: Sequence[Callable[..., Any]],
+    inputs: Sequence[np.ndarray[Any, Any]],
+    results: Sequence[str],
+    *,
+    lanes: int = 1,
+    target: Target = EXACT,
+) -> list[np.ndarray[Any, Any]]:
+    """Computes `out_k[i] = make_k(in0[i], in1[i], …)` for all k in one compiled function, `lanes`
+    elements at a time; `results` are the data types of the outputs."""
+    size = len(inputs[0])
+    buffers = [flat(f"in{n}", size, DataType(array.dtype.name)) for n, array in enumerate(inputs)]
+    outs = [flat(f"out{n}", size, dtype) for n, dtype in enumerate(results)]
+    i = Var("i", "int32")
+    at = i if lanes == 1 else Ramp(i * lanes, 1, lanes)
+    loads = [BufferLoad(b, [at]) for b in buffers]
+    stores = [BufferStore(o, make(*loads), [at]) for o, make in zip(outs, makes, strict=True)]
+    loop = For(i, 0, size // lanes, ForKind.SERIAL, SeqStmt(stores))
+    mod = compile_func([*buffers, *outs], loop, target=target)
+    found = [runtime.empty((size,), dtype) for dtype in results]
+    mod["main"](*inputs, *found)
+    return [t.numpy() for t in found]
+
+
 def elementwise(
     make: Callable[..., Any],
     inputs: Sequence[np.ndarray[Any, Any]],
@@ -59,15 +83,5 @@ def elementwise(
     lanes: int = 1,
     target: Target = EXACT,
 ) -> np.ndarray[Any, Any]:
-    """Computes `out[i] = make(in0[i], in1[i], …)` by compiled code, `lanes` elements at a time."""
-    size = len(inputs[0])
-    buffers = [flat(f"in{n}", size, DataType(array.dtype.name)) for n, array in enumerate(inputs)]
-    out = flat("out", size, result)
-    i = Var("i", "int32")
-    at = i if lanes == 1 else Ramp(i * lanes, 1, lanes)
-    value = make(*[BufferLoad(b, [at]) for b in buffers])
-    loop = For(i, 0, size // lanes, ForKind.SERIAL, BufferStore(out, value, [at]))
-    mod = compile_func([*buffers, out], loop, target=target)
-    found = runtime.empty((size,), result)
-    mod["main"](*inputs, found)
-    return found.numpy()
+    """One output of `elementwise_all`."""
+    return elementwise_all([make], inputs, [result], lanes=lanes, target=target)[0]
