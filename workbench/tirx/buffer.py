@@ -112,8 +112,9 @@ def _index(buffer: Var, index: Any) -> Any:
             for i in items:
                 if isinstance(i, slice):
                     step = as_expr(i.step)
-                    lanes = _span_length(i.start or 0, i.stop, int(i.step))
-                    out.append(Ramp(as_expr(i.start or 0), step, lanes))
+                    start = as_expr(0 if i.start is None else i.start)
+                    lanes = _span_length(start, i.stop, int(i.step))
+                    out.append(Ramp(start, step, lanes))
                 else:
                     out.append(i)
             return BufferLoad(buffer, out)

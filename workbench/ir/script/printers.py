@@ -159,7 +159,7 @@ def _pointer_type(node: PointerType, p: Printer) -> Doc:
     if isinstance(element, PrimType) and element.dtype == "void" and not scope:
         return text(word)
     inner = literal(str(element.dtype)) if isinstance(element, PrimType) else p.doc(element)
-    return call(word, inner, literal(scope or "global"))
+    return call(word, inner, literal(scope))
 
 
 @prints(TupleType)

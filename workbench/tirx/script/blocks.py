@@ -15,6 +15,7 @@ from workbench.tirx.script.state import BlockState, sequence, state
 from workbench.tirx.script.values import (
     Frame,
     Pending,
+    annotations_of,
     region_of,
     value_of,
 )
@@ -89,7 +90,7 @@ def where(predicate: Any) -> None:
 def sblock_attr(attrs: Mapping[str, Any]) -> None:
     """Annotations of a block."""
     block = state("T.sblock_attr").block("T.sblock_attr")
-    for key, value in attrs.items():
+    for key, value in annotations_of(attrs).items():
         if key in block.annotations:
             raise ScriptError(f"the block has the annotation {key!r} already")
         block.annotations[key] = value

@@ -18,6 +18,7 @@ from workbench.tirx.script.values import (
     FreeBuffer,
     Pending,
     Scalar,
+    annotations_of,
     region_of,
     type_of,
     value_of,
@@ -135,7 +136,7 @@ def alloc_buffer(
         allocated_addr=allocated_addr,
     )
     here = state("T.alloc_buffer")
-    return _Made(spec, lambda b: here.emit(S.AllocBuffer(b, dict(annotations or {}))))
+    return _Made(spec, lambda b: here.emit(S.AllocBuffer(b, annotations_of(annotations))))
 
 
 def alloc_local(shape: Any, dtype: Any = "float32", **options: Any) -> Pending:
@@ -253,7 +254,7 @@ def match_buffer(
     if dtype is None:
         dtype = "float32" if region is None else str(region.buffer.dtype)
     if not scope:
-        scope = "global" if region is None else region.buffer.scope()
+        scope = "global"
     spec = BufferSpec(
         shape,
         dtype,

@@ -335,6 +335,11 @@ def func_attr(attrs: Mapping[str, Any]) -> None:
     state("T.func_attr").attrs.update(attrs)
 
 
+def bare_body() -> None:
+    """The body has blocks but no root block, and none is put around it."""
+    state("T.bare_body").bare = True
+
+
 def func_name(name: str) -> None:
     """The name of the function."""
     state("T.func_name").name = name

@@ -221,6 +221,8 @@ def iter_var(v: Any, dom: Any, iter_type: str, thread_tag: str) -> IterVar:
     ]
     if iter_type not in kinds:
         raise ScriptError(f"unknown kind of iteration {iter_type!r}; known: {', '.join(kinds)}")
+    if isinstance(v, str):
+        v = Var(v, dom.extent.dtype if isinstance(dom, Range) else "int32")
     var = v.bind("v") if isinstance(v, Pending) else v
     return IterVar(dom, var, kinds.index(iter_type), thread_tag)
 

@@ -63,14 +63,14 @@ _BINARY = {
 }
 
 
-#: node type → the constants on the left, and on the right, with which the operator folds.
+#: node type → the constants on the left, and on the right, with which the operator folds or fails.
 _NEUTRAL: dict[type, tuple[tuple[int, ...], tuple[int, ...]]] = {
     E.Add: ((0,), (0,)),
     E.Sub: ((), (0,)),
     E.Mul: ((0, 1), (0, 1)),
-    E.Div: ((0,), (1,)),
-    E.FloorDiv: ((0,), (1,)),
-    E.FloorMod: ((0,), (1,)),
+    E.Div: ((0,), (0, 1)),
+    E.FloorDiv: ((0,), (0, 1)),
+    E.FloorMod: ((0,), (0, 1)),
 }
 
 
@@ -326,7 +326,8 @@ def _iter_var(node: E.IterVar, p: Printer) -> Doc:
     }
     domain = text("None") if node.dom is None else _domain(node.dom, p)
     kind, tag = literal(kinds[node.iter_type]), literal(node.thread_tag)
-    return call(_t("iter_var", p), p.doc(node.var), domain, kind, tag)
+    name = p.doc(node.var) if p.knows(node.var) else literal(node.var.name)
+    return call(_t("iter_var", p), name, domain, kind, tag)
 
 
 def _domain(dom: Any, p: Printer) -> Doc:

@@ -27,7 +27,7 @@ from workbench.tirx.script.print_buffer import (
     symbols,
 )
 from workbench.tirx.script.print_stmt import block_header, body
-from workbench.tirx.script.root import is_implicit_root
+from workbench.tirx.script.root import is_implicit_root, needs_root
 
 
 def _t(name: str, p: Printer) -> str:
@@ -63,6 +63,9 @@ def _prim_func(node: PrimFunc, p: Printer) -> None:
         shown = attributes(node, name, hidden)
         if shown:
             p.line("T.func_attr(", p.mapping(shown), ")")
+        sugar = p.options.syntax_sugar and is_implicit_root(node.body)
+        if not sugar and needs_root(node.body, False):
+            p.line("T.bare_body()")
         for var in free_vars(node):
             if isinstance(var, Var):
                 p.use(var)
@@ -91,7 +94,7 @@ def _signature(node: PrimFunc, p: Printer) -> tuple[list[Doc], list[tuple[Var, s
             params.append(Doc((text(p.use(var), var), ": ", p.doc(ty)), LOWEST))
             continue
         if _needs_handle(ty, p):
-            handle = p.fresh(f"var_{var.name}")
+            handle = p.fresh(f"var_{p.define(var)}")
             p.reserve(handle)
             params.append(text(f"{handle}: {_t('handle', p)}"))
             matches.append((var, handle))

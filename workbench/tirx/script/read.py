@@ -28,6 +28,7 @@ from workbench.tirx.script.values import (
     MetaVar,
     Pending,
     Scalar,
+    annotations_of,
     type_of,
     value_for,
     value_of,
@@ -260,7 +261,8 @@ def _for(self: BodyReader, node: ast.For) -> None:
     step = None if frame.step is None else expressions.plain_number(frame.step, frame.ranges[0][1])
     for var, (low, extent) in zip(reversed(variables), reversed(frame.ranges), strict=True):
         binding = _thread_axis(frame.thread, var)
-        out = S.For(var, low, extent, frame.kind, out, binding, dict(frame.annotations or {}), step)
+        notes = annotations_of(frame.annotations)
+        out = S.For(var, low, extent, frame.kind, out, binding, notes, step)
     self.here.emit(out)
 
 
@@ -531,7 +533,7 @@ def read_prim_func(
             body = sequence(stmts)
     finally:
         _current.reset(token)
-    if needs_root(body, bool(here.root_allocations)):
+    if needs_root(body, bool(here.root_allocations)) and not here.bare:
         root = S.SBlock((), (), (), "root", body, None, tuple(here.root_allocations))
         body = S.SBlockRealize((), IntImm("bool", 1), root)
     return PrimFunc(here.params, body, here.ret_type, here.attrs)

@@ -82,6 +82,8 @@ class FunctionState:
     threads: dict[int, IterVar] = field(default_factory=dict)
     lists: list[list[Stmt]] = field(default_factory=list)
     keep: list[Any] = field(default_factory=list)
+    #: No root block is put around the body.
+    bare: bool = False
     if_frames: list[Any] = field(default_factory=list)
 
     def emit(self, stmt: Stmt) -> None:

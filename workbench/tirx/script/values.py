@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from workbench.ir.expr import Expr, IntImm, Var, as_expr
+from workbench.ir.attrs import Attrs
+from workbench.ir.expr import Expr, FloatImm, IntImm, Var, as_expr
 from workbench.ir.type import VOID, PointerType, Type, as_type, prim_type
 from workbench.runtime.dtype import DataType
 from workbench.script.error import ScriptError
@@ -74,6 +75,8 @@ class DtypeWord:
             if expr not in ("inf", "-inf", "nan"):
                 raise ValueError(f"T.{self.dtype}: expected a number, got {expr!r}")
             return op.const(float(expr), self.dtype)
+        if isinstance(expr, float) and self.dtype.is_float and self.dtype.lanes == 1:
+            return FloatImm(self.dtype, expr)  # exactly as written
         if isinstance(expr, (int, float)):
             return op.const(expr, self.dtype)
         return op.cast(self.dtype, value_of(expr))
@@ -163,6 +166,11 @@ def value_for(value: Any, ty: Type | None) -> Expr:
     if isinstance(value, (int, float)) and ty is not None and hasattr(ty, "dtype"):
         return op.const(value, ty.dtype)  # type: ignore[attr-defined]
     return value_of(value)
+
+
+def annotations_of(value: Any) -> dict[str, Any]:
+    """Annotations as nodes hold them: lists are tuples, mappings are immutable."""
+    return dict(Attrs(value or {}))
 
 
 def load_of(region: BufferRegion) -> BufferLoad:
