@@ -1,8 +1,8 @@
 """From loop programs to machine code: lower, generate, link; every stage is kept.
 
-    exe = build(func)                  # a PrimFunc or a module of them
-    exe["main"](a, b, c)
-    exe.stage("asm").text
+exe = build(func)                  # a PrimFunc or a module of them
+exe["main"](a, b, c)
+exe.stage("asm").text
 """
 
 from __future__ import annotations
