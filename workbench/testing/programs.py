@@ -10,7 +10,7 @@ range of its integer type, no overflow of int32 and int64 (which index arithmeti
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -51,13 +51,26 @@ class Program:
 
     func: PrimFunc
     exact: bool = True
+    #: Values of the symbolic dimensions.
+    sizes: Mapping[Var, int] = field(default_factory=dict)
 
     def arguments(self, seed: int = 0) -> list[np.ndarray[Any, Any]]:
         """Arrays for all parameters, with values that exercise signs, zeros and fractions."""
         rng = np.random.default_rng(seed)
         return [
-            random_array(rng, [int(d) for d in p.ty.shape], p.ty.dtype) for p in self.func.params
+            random_array(rng, [self.size(d) for d in p.ty.shape], p.ty.dtype)
+            for p in self.func.params
         ]
+
+    def size(self, extent: Any) -> int:
+        """The value of a dimension."""
+        known = fixed(extent)
+        return self.sizes[extent] if known is None else known
+
+
+def fixed(extent: Any) -> int | None:
+    """The value of a constant dimension, None for a symbolic one."""
+    return extent.value if isinstance(extent, IntImm) else None
 
 
 def random_array(
@@ -79,8 +92,17 @@ class Axis:
     """An iteration variable with its extent (starting at 0)."""
 
     var: Var
-    extent: int
+    extent: Any
     reduce: bool = False
+
+    @property
+    def size(self) -> int | None:
+        """The extent if it is constant."""
+        return fixed(self.extent)
+
+
+def _const(value: int) -> IntImm:
+    return IntImm(DataType("int32"), value)
 
 
 @dataclass
@@ -102,24 +124,26 @@ def _number(ctx: _Context, low: int, high: int) -> int:
     return ctx.draw(st.integers(low, high))
 
 
-def _index(ctx: _Context, extent: int) -> Expr:
+def _index(ctx: _Context, extent: Any) -> Expr:
     """An index in [0, extent)."""
-    fitting = [a for a in ctx.axes if a.extent <= extent]
+    size = fixed(extent)
     how = _number(ctx, 0, 5)
+    fitting = [a for a in ctx.axes if a.extent is extent or (size and a.size and a.size <= size)]
     if fitting and how <= 2:
         axis = ctx.draw(st.sampled_from(fitting))
-        return T.add(axis.var, _number(ctx, 0, extent - axis.extent))
+        shift = size - axis.size if size and axis.size else 0
+        return T.add(axis.var, _number(ctx, 0, shift))
     if ctx.axes and how <= 4:
         axis, other = ctx.draw(st.sampled_from(ctx.axes)), ctx.draw(st.sampled_from(ctx.axes))
         total = axis.var * _number(ctx, 1, 3) + other.var + _number(ctx, 0, 4)
-        if how == 3 and extent > 1:
+        if how == 3 and size != 1:
             total = T.floordiv(total, _number(ctx, 2, 3))
         return T.floormod(total, extent)
-    return IntImm(DataType("int32"), _number(ctx, 0, extent - 1))
+    return _const(_number(ctx, 0, size - 1) if size else 0)
 
 
 def _load(ctx: _Context, buffer: Var) -> Expr:
-    extents = [int(d) for d in buffer.ty.shape]
+    extents = list(buffer.ty.shape)
     if extents and ctx.axes and _number(ctx, 0, 4) == 0:
         axis = ctx.draw(st.sampled_from(ctx.axes))
         shift = _number(ctx, 1, 2)
@@ -182,7 +206,7 @@ def condition(ctx: _Context, depth: int) -> Expr:
         return T.logical_not(condition(ctx, depth - 1))
     if ctx.axes and how <= 4:
         axis = ctx.draw(st.sampled_from(ctx.axes))
-        return T.less(axis.var, _number(ctx, 0, axis.extent))
+        return T.less(axis.var, _number(ctx, 0, axis.size or 6))
     dtype = DataType(_pick(ctx, "float32", "int32", "int8", "uint16"))
     compare = _pick(ctx, T.less, T.less_equal, T.equal, T.not_equal, T.greater)
     return compare(expression(ctx, dtype, depth - 1), expression(ctx, dtype, depth - 1))
@@ -284,7 +308,7 @@ class _Stage:
         self.target = target
         self.blocks = blocks
         self.depth = depth
-        self.shape = [int(d) for d in target.ty.shape]
+        self.shape = list(target.ty.shape)
 
     def build(self) -> Stmt:
         """The statement that fills the buffer."""
@@ -296,7 +320,7 @@ class _Stage:
     def nest(self, reduces: bool) -> Stmt:
         """Loops around one store, or around an initialised reduction."""
         ctx = self.ctx
-        reduced = [_number(ctx, 1, 5)] if reduces else []
+        reduced = [_const(_number(ctx, 1, 5))] if reduces else []
         axes = [Axis(Var(f"v{k}", "int32"), n) for k, n in enumerate(self.shape)]
         axes += [Axis(Var(f"r{k}", "int32"), n, True) for k, n in enumerate(reduced)]
         loops, values, guard = self.loops(axes)
@@ -310,10 +334,10 @@ class _Stage:
         else:
             body = self.block(axes, values, guard, reduces)
         for var, extent, kind in reversed(loops):
-            body = For(var, IntImm("int32", 0), IntImm("int32", extent), kind, body)  # type: ignore[arg-type]
+            body = For(var, _const(0), extent, kind, body)
         return body
 
-    def loops(self, axes: list[Axis]) -> tuple[list[tuple[Var, int, int]], list[Expr], Any]:
+    def loops(self, axes: list[Axis]) -> tuple[list[tuple[Var, Any, int]], list[Expr], Any]:
         """Loops in random order, the value of each axis, and the condition of uneven splits."""
         ctx = self.ctx
         outer: list[Any] = []
@@ -322,13 +346,13 @@ class _Stage:
         guards: list[Expr] = []
         for number, axis in enumerate(axes):
             factor = _number(ctx, 1, 4)
-            if axis.extent > 1 and factor > 1 and _number(ctx, 0, 1):
+            if axis.size != 1 and factor > 1 and _number(ctx, 0, 1):
                 a, b = Var(f"i{number}", "int32"), Var(f"j{number}", "int32")
-                count = -(-axis.extent // factor)
+                count = T.ceildiv(axis.extent, factor)
                 outer.append((a, count, axis.reduce))
-                inner.append((b, factor, axis.reduce))
+                inner.append((b, _const(factor), axis.reduce))
                 value: Any = a * factor + b
-                if axis.extent % factor:
+                if axis.size is None or axis.size % factor:
                     guards.append(T.less(value, axis.extent))
             else:
                 value = Var(f"i{number}", "int32")
@@ -346,13 +370,13 @@ class _Stage:
         """A kind that keeps the meaning: reductions stay in order."""
         _, extent, reduces = order[position]
         how = _number(self.ctx, 0, 5)
-        if how == 0 and extent <= 6:
+        if how == 0 and (fixed(extent) or 9) <= 6:
             return ForKind.UNROLLED
         if reduces:
             return ForKind.SERIAL
         if how == 1 and position == 0:
             return ForKind.PARALLEL
-        if how <= 3 and position == len(order) - 1:
+        if how <= 3 and position == len(order) - 1 and fixed(extent):
             return ForKind.VECTORIZED
         return ForKind.SERIAL
 
@@ -381,11 +405,11 @@ class _Stage:
         size = _number(ctx, 1, 3)
         local = decl_buffer((size,), dtype, "local")
         var = Var("l", "int32")
-        inside = self.context([*ctx.axes, Axis(var, size)])
+        inside = self.context([*ctx.axes, Axis(var, _const(size))])
         fill = BufferStore(local, expression(inside, dtype, self.depth - 1), (var,))
-        total: Any = BufferLoad(local, (IntImm("int32", 0),))  # type: ignore[arg-type]
+        total: Any = BufferLoad(local, (_const(0),))
         for k in range(1, size):
-            other = BufferLoad(local, (IntImm("int32", k),))  # type: ignore[arg-type]
+            other = BufferLoad(local, (_const(k),))
             total = T.logical_or(total, other) if dtype.is_bool else T.maximum(total, other)
         loop = For(var, 0, size, ForKind.SERIAL, fill)  # type: ignore[arg-type]
         return SeqStmt.flatten(AllocBuffer(local), loop, BufferStore(self.target, total, place))
@@ -414,11 +438,11 @@ class _Stage:
         dtype = self.target.ty.dtype
         var = Var("i", "int32")
         inside = self.context([Axis(var, n)])
-        zero = IntImm("int32", 0)  # type: ignore[arg-type]
+        zero = _const(0)
         count = decl_buffer((1,), "int32", "count")
         rest = BufferLoad(count, (zero,))
         clear = Var("i", "int32")
-        bounded = T.minimum(rest, n - 1)
+        bounded = T.minimum(rest, T.subtract(n, 1))
         return SeqStmt.flatten(
             For(
                 clear,
@@ -438,7 +462,7 @@ class _Stage:
                     IfThenElse(condition(inside, 1), Continue()),
                     BufferStore(self.target, expression(inside, dtype, self.depth), (var,)),
                     BufferStore(count, T.add(rest, 1), (zero,)),
-                    IfThenElse(T.greater(rest, _number(ctx, 0, n)), Break()),
+                    IfThenElse(T.greater(rest, _number(ctx, 0, fixed(n) or 5)), Break()),
                 ),
             ),
             While(
@@ -461,6 +485,7 @@ def programs(
     dtypes: Sequence[str] = _DTYPES,
     exact: bool = True,
     max_stages: int = 3,
+    symbolic: bool = True,
 ) -> Program:
     """Random programs.
 
@@ -469,16 +494,28 @@ def programs(
     blocks : programs with blocks (True), plain loops (False), or either.
     dtypes : the element types to choose from.
     exact : leave out functions whose results differ in the last bits.
+    symbolic : some dimensions are variables.
     """
     with_blocks = draw(st.booleans()) if blocks is None else blocks
     params: list[Var] = []
+    sizes: dict[Var, int] = {}
 
-    def buffer(name: str, limit: int = 9) -> Var:
-        shape = draw(st.lists(st.integers(1, limit), min_size=1, max_size=2))
+    def extent(introduce: bool) -> Any:
+        how = draw(st.integers(0, 5)) if symbolic else 5
+        if how == 0 and introduce and len(sizes) < 2:
+            var = Var(f"n{len(sizes)}", "int32")
+            sizes[var] = draw(st.integers(1, 9))
+            return var
+        if how <= 2 and sizes:
+            return draw(st.sampled_from(list(sizes)))
+        return draw(st.integers(1, 9))
+
+    def buffer(name: str, introduce: bool = False) -> Var:
+        shape = [extent(introduce) for _ in range(draw(st.integers(1, 2)))]
         return decl_buffer(shape, draw(st.sampled_from(tuple(dtypes))), name)
 
     for k in range(draw(st.integers(1, 2))):
-        params.append(buffer(f"A{k}"))
+        params.append(buffer(f"A{k}", True))
     sources = list(params)
     stages: list[Stmt] = []
     temporaries: list[Var] = []
@@ -500,4 +537,4 @@ def programs(
     else:
         body = SeqStmt.flatten([AllocBuffer(b) for b in temporaries], stages)
     func = PrimFunc(params, body, attrs={"global_symbol": "main", "tirx.noalias": True})
-    return Program(func, exact)
+    return Program(func, exact, sizes)
