@@ -12,8 +12,9 @@ from typing import Any
 
 from workbench.core.structural import structural_equal
 from workbench.core.traverse import iter_nodes, substitute
-from workbench.ir.expr import Expr, Range, Var
+from workbench.ir.expr import Expr, IntImm, Range, Var
 from workbench.s_tir.analysis.blocks import vars_of
+from workbench.s_tir.analysis.regions import covers, relax_index
 from workbench.s_tir.sblock_scope import Entry
 from workbench.s_tir.schedule.base import ScheduleBase
 from workbench.s_tir.schedule.error import ScheduleError
@@ -103,7 +104,25 @@ class ReindexPrimitives(ScheduleBase):
                 f"{entry.label} accesses {buffer.name} in {len(found)} different ways",
                 nodes=[entry.stmt],
             )
-        return list(found[0])
+        indices = list(found[0])
+        self._check_in_buffer(entry, buffer, indices)
+        return indices
+
+    def _check_in_buffer(self, entry: Entry, buffer: Var, indices: list[Expr]) -> None:
+        """The copy runs unconditionally, so every index must be inside the buffer."""
+        analyzer = Analyzer()
+        env: dict[Var, tuple[Any, Any]] = {}
+        for v in entry.stmt.iter_vars:
+            analyzer.bind(v.var, v.dom)
+            env[v.var] = (v.dom.min, analyzer.simplify(v.dom.min + v.dom.extent - 1))
+        whole = [Range(extent) for extent in buffer.shape]
+        for index, dom in zip(indices, whole, strict=True):
+            found = relax_index(index, IntImm(index.dtype, 1), env, analyzer)
+            if found is None or not covers([dom], [found], analyzer):
+                raise ScheduleError(
+                    f"{entry.label} accesses {buffer.name} at {index}, which is not always inside",
+                    nodes=[entry.stmt],
+                )
 
     def _redirected(
         self, entry: Entry, old: Var, copy: Var, at: list[Var]

@@ -1,0 +1,80 @@
+"""Random legal primitives keep the meaning of random programs.
+
+WORKBENCH_EXAMPLES sets the number of examples (a run with 2,000 and more is made before releases).
+"""
+
+import os
+
+import numpy as np
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from workbench.core import assert_structural_equal, structural_equal
+from workbench.s_tir import Schedule, Trace
+from workbench.testing.schedules import (
+    apply_random_primitives,
+    arguments,
+    outputs_of,
+    reversed_parallel,
+    te_programs,
+)
+
+EXAMPLES = int(os.environ.get("WORKBENCH_EXAMPLES", "40"))
+common = settings(
+    max_examples=EXAMPLES,
+    deadline=None,
+    derandomize="WORKBENCH_EXAMPLES" not in os.environ,
+    suppress_health_check=list(HealthCheck),
+)
+
+
+@common
+@given(te_programs(), st.data())
+def test_random_primitives_keep_the_meaning(func, data):
+    given_arrays = arguments(func)
+    want = outputs_of(func, given_arrays)
+    sch = Schedule(func, debug_mask="all", error_render_level="none")
+    run = apply_random_primitives(sch, data.draw, 8)
+    scheduled = sch.mod["main"]
+    for version in (scheduled, reversed_parallel(scheduled)):
+        got = outputs_of(version, given_arrays)
+        for a, b in zip(want, got, strict=True):
+            assert np.array_equal(a, b), f"{run.applied}\n{sch.trace}\n{sch.mod}"
+
+
+@settings(common, max_examples=max(10, EXAMPLES // 4))
+@given(te_programs(), st.data())
+def test_traces_replay(func, data):
+    sch = Schedule(func, error_render_level="none")
+    apply_random_primitives(sch, data.draw, 8)
+    again = Schedule(func)
+    sch.trace.apply_to_schedule(again)
+    assert_structural_equal(sch.mod, again.mod)
+
+    from_json = Schedule(func)
+    Trace.apply_json_to_schedule(sch.trace.as_json(), from_json)
+    assert structural_equal(sch.mod, from_json.mod)
+
+    space = {}
+    exec(str(sch.trace), {"s_tir": __import__("workbench.s_tir", fromlist=["x"])}, space)
+    from_python = Schedule(func)
+    space["apply_trace"](from_python)
+    assert structural_equal(sch.mod, from_python.mod)
+
+
+@settings(common, max_examples=max(10, EXAMPLES // 4))
+@given(te_programs(), st.data())
+def test_undo_goes_back(func, data):
+    sch = Schedule(func, error_render_level="none")
+    seen = [sch.mod]
+    for _ in range(6):
+        before = sch.mod
+        apply_random_primitives(sch, data.draw, 1)
+        if sch.mod is not before:
+            seen.append(sch.mod)
+    while len(seen) > 1:
+        if sch.history.steps and sch.history.current.mod is seen[-1]:
+            sch.undo()
+        if sch.mod is seen[-2]:
+            seen.pop()
+    assert sch.mod is seen[0]
