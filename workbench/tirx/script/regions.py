@@ -29,7 +29,7 @@ def access_regions(block: Any, body: Stmt) -> tuple[list[BufferRegion], list[Buf
 
     An index that depends on a loop inside the block is widened to all its values; one whose range
     is not evident gives the whole dimension. A block reads what it stores to and loads, except the
-    element that a reduction updates.
+    element that a reduction with an init updates.
     """
     reads: dict[int, tuple[Var, list[Interval]]] = {}
     writes: dict[int, tuple[Var, list[Interval]]] = {}
@@ -39,7 +39,7 @@ def access_regions(block: Any, body: Stmt) -> tuple[list[BufferRegion], list[Buf
         if part is not None:
             _collect(part, reads, writes, hidden, views)
     for key in [k for k in reads if k in writes]:
-        if any(axis.iter_type == 2 for axis in block.axes) or block.init is not None:
+        if block.init is not None:
             a, b = reads[key][1], writes[key][1]
             if all(
                 structural_equal(x, y)
