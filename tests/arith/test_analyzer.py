@@ -104,6 +104,35 @@ def test_constraints():
         assert int(analyzer.simplify(Select(flag, IntImm("int32", 1), IntImm("int32", 2)))) == 2
 
 
+def test_facts_add_up():
+    analyzer = Analyzer()
+    k = Var("k", "int32")
+    with analyzer.constraint_scope(op.all(n < m, m <= k, k < x)):
+        assert analyzer.can_prove(n < k)
+        assert analyzer.can_prove(n + 1 < x)
+        assert not analyzer.can_prove(n + 2 < x)
+        assert analyzer.try_compare(n, x) is CompareResult.LT
+        assert analyzer.try_compare(k, n) is CompareResult.GT
+        assert analyzer.try_compare(m, k) is CompareResult.LE
+    assert analyzer.try_compare(n, x) is CompareResult.UNKNOWN
+
+
+def test_results_do_not_depend_on_history():
+    analyzer = Analyzer()
+    for first, second in ((n * m * 2, m * n * 2), (op.max(n, m) + 1, op.max(m, n) + 1)):
+        assert analyzer.simplify(first) is first
+        assert analyzer.simplify(second) is second
+
+
+def test_long_conjunctions():
+    analyzer = Analyzer()
+    analyzer.bind(x, Range(0, 4))
+    everything = x >= 0
+    for _ in range(5_000):
+        everything = op.logical_and(everything, x < 4)
+    assert analyzer.can_prove(everything)
+
+
 def test_nested_scopes_and_clones():
     analyzer = Analyzer()
     analyzer.bind(x, Range(0, 100))

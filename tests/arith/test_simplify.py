@@ -5,7 +5,7 @@ import random
 import pytest
 
 from tests.arith.evaluation import evaluate, same_value
-from workbench.arith import Analyzer
+from workbench.arith import Analyzer, ProofStrength
 from workbench.core import iter_nodes
 from workbench.core.recorder import recording
 from workbench.ir import FloatImm, IntImm, Range, Var
@@ -167,6 +167,51 @@ def test_under_a_condition(seed):
             check_points(rng, question, analyzer.simplify(question), values, analyzer, holds)
         assert analyzer.simplify(expr) is before
         check_points(rng, expr, analyzer.simplify(expr), values, analyzer)
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_what_is_proved_holds(seed):
+    """Proofs from facts, from products multiplied out and from symbolic ranges."""
+    rng = random.Random(seed)
+    proved = 0
+    for _ in range(25):
+        a, b, n, m = variables = [Var(name, "int32") for name in "abnm"]
+        analyzer = Analyzer()
+        one = IntImm("int32", 1)
+        analyzer.bind(n, Range(1, 7))
+        analyzer.bind(m, Range(1, 7))
+        analyzer.bind(a, Range.from_min_extent(IntImm("int32", 0), n))
+        analyzer.bind(b, Range.from_min_extent(m, n) if rng.random() < 0.5 else Range(0, 5))
+
+        def linear():
+            total = IntImm("int32", rng.randrange(-3, 4))
+            for var in variables:
+                total = total + var * rng.choice([-2, -1, 0, 0, 1, 1, 2])
+            if rng.random() < 0.3:
+                total = total + rng.choice(variables) * rng.choice(variables)
+            if rng.random() < 0.2:
+                total = total // rng.choice([2, 3, 4])
+            return total
+
+        def comparison():
+            return rng.choice(COMPARISONS)(linear(), linear())
+
+        holds = And(comparison(), comparison()) if rng.random() < 0.7 else comparison()
+        questions = [comparison() for _ in range(6)]
+        questions += [LE(a, Sub(n, one)), LT(a, n), And(LT(a, n), GE(b, IntImm("int32", 0)))]
+        with analyzer.constraint_scope(holds):
+            found = [q for q in questions if analyzer.can_prove(q, ProofStrength.SYMBOLIC_BOUND)]
+        proved += len(found)
+        for _ in range(40):
+            env = {n: rng.randrange(1, 7), m: rng.randrange(1, 7)}
+            env[a] = rng.randrange(env[n])
+            low, high = analyzer.int_set(b).min_value, analyzer.int_set(b).max_value
+            bounds = evaluate(low, env), evaluate(high, env)
+            env[b] = rng.randint(*bounds)
+            if evaluate(holds, env):
+                for question in found:
+                    assert evaluate(question, env), (holds, question, env)
+    assert proved > 20
 
 
 @pytest.mark.parametrize("dtype", ["uint8", "int8", "uint32", "int16"])

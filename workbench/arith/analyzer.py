@@ -21,7 +21,7 @@ from workbench.arith.build import (
     make_sub,
     same,
 )
-from workbench.arith.canonical import Canonical, Sum
+from workbench.arith.canonical import Canonical, Sum, decide
 from workbench.arith.const_int_bound import Bound, BoundAnalysis, ConstIntBound
 from workbench.arith.modular_set import ModularAnalysis, ModularSet
 from workbench.arith.rewrite import Rewriter
@@ -394,35 +394,77 @@ class Analyzer:
 
         With `SYMBOLIC_BOUND` the symbolic ends of ranges are used too.
         """
-        condition: Any = self.simplify(as_expr(expr))
+        pending = [self.simplify(as_expr(expr))]
+        while pending:
+            condition = pending.pop()
+            if type(condition) is And:
+                pending += [condition.b, condition.a]
+            elif type(condition) is Or:
+                if not any(self._prove_one(part, strength) for part in _disjuncts(condition)):
+                    return False
+            elif not self._prove_one(condition, strength):
+                return False
+        return True
+
+    def _prove_one(self, condition: Any, strength: ProofStrength) -> bool:
+        """Proves a simplified condition that is no conjunction."""
         if type(condition) is IntImm:
             return condition.value != 0
         if type(condition) is And:
-            return self.can_prove(condition.a, strength) and self.can_prove(condition.b, strength)
-        if type(condition) is Or:
-            return self.can_prove(condition.a, strength) or self.can_prove(condition.b, strength)
+            return self.can_prove(condition, strength)
         if not isinstance(condition, CmpOp) or kind_of(condition.a.ty) != INDEX:
             return False
         if self._prove_expanded(condition):
+            return True
+        if self.linear and self._prove_by_facts(condition):
             return True
         if strength >= ProofStrength.SYMBOLIC_BOUND and self.ranges:
             return self._prove_by_ranges(condition)
         return False
 
+    def _prove_by_facts(self, condition: Any) -> bool:
+        """Adds up conditions in force: n < m and m < k give n < k."""
+        difference = self._difference(condition.a, condition.b)
+        cls = type(condition)
+        low, high = cib.NEG_INF, cib.POS_INF
+        if cls in (LT, LE, EQ, NE):
+            high = self._greatest(difference, -1 if cls in (LT, NE) else 0)
+        if cls in (GT, GE, EQ, NE):
+            low = -self._greatest(difference.scaled(-1), -1 if cls in (GT, NE) else 0)
+        return decide(cls, (low, high)) is True
+
+    def _difference(self, a: Any, b: Any) -> Sum:
+        canonical = self.canonical
+        return canonical.add(canonical.sum_of(a), canonical.sum_of(b), -1)
+
+    def _greatest(self, total: Sum, goal: int, depth: int = 3) -> int:
+        """An upper bound of a sum, by its bounds and by taking facts away; `goal` is good enough."""
+        canonical = self.canonical
+        best = canonical.sum_bound(total)[1]
+        if depth == 0 or best <= goal:
+            return best
+        for terms, (_, high) in list(self.linear.items()):
+            if high >= cib.POS_INF or not any(total.terms.get(d, 0) * c > 0 for d, c in terms):
+                continue
+            fact = Sum(total.ty, -high, dict(terms))  # fact <= 0
+            rest = canonical.add(total, fact, -1)
+            if len(rest.terms) <= len(total.terms):
+                best = min(best, self._greatest(rest, goal, depth - 1))
+                if best <= goal:
+                    break
+        return best
+
     def _prove_expanded(self, condition: Any) -> bool:
         """Decides by the bounds of the difference with all products multiplied out."""
         difference = self._expanded(make_sub(condition.a, condition.b))
-        from workbench.arith.canonical import decide
-
         return decide(type(condition), difference) is True
 
     def _expanded(self, difference: Any) -> Bound:
-        expander = Canonical(self, expand=True)
+        expander = self.canonical.expander()
         return expander.sum_bound(expander.sum_of(difference))
 
     def _prove_by_ranges(self, condition: Any) -> bool:
         """Replaces variables by the end of their range that makes the comparison hardest."""
-        from workbench.arith.canonical import decide
         from workbench.arith.int_set import upper_end
 
         cls = type(condition)
@@ -468,9 +510,14 @@ class Analyzer:
     def try_compare(self, lhs: Any, rhs: Any, propagate_inequalities: bool = True) -> CompareResult:
         """The most specific relation that can be shown."""
         a, b = as_expr(lhs), as_expr(rhs)
-        low, high = self.canonical.sum_bound(self.canonical.sum_of(make_sub(a, b)))
+        difference = self._difference(a, b)
+        low, high = self.canonical.sum_bound(difference)
         if propagate_inequalities:
             low, high = cib.intersect((low, high), self._expanded(make_sub(a, b)))
+            if self.linear:
+                most = self._greatest(difference, -1)
+                least = -self._greatest(difference.scaled(-1), -1)
+                low, high = cib.intersect((low, high), (least, most))
         if low == high == 0:
             return CompareResult.EQ
         if high < 0:
@@ -550,6 +597,19 @@ def conjuncts(condition: Any) -> list[Any]:
     while stack:
         c = stack.pop()
         if type(c) is And:
+            stack += [c.b, c.a]
+        else:
+            out.append(c)
+    return out
+
+
+def _disjuncts(condition: Any) -> list[Any]:
+    """The parts of a disjunction."""
+    out: list[Any] = []
+    stack = [condition]
+    while stack:
+        c = stack.pop()
+        if type(c) is Or:
             stack += [c.b, c.a]
         else:
             out.append(c)

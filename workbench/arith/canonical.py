@@ -115,6 +115,14 @@ class Canonical:
         self.expand = expand
         self.reset()
 
+    def expander(self) -> Canonical:
+        """The same that multiplies products out. It shares the numbering, which facts speak of."""
+        other = Canonical(self.analyzer, expand=True)
+        other.numbers, other.atoms = self.numbers, self.atoms
+        other.sums, other.products = self.sums, self.products
+        other.bounds = self.bounds
+        return other
+
     def reset(self) -> None:
         """Forgets everything."""
         self.numbers: dict[Any, int] = {}
