@@ -7,11 +7,13 @@ exe.stage("asm").text
 
 from __future__ import annotations
 
+import bisect
 from collections.abc import Mapping
 from functools import cached_property
 from typing import Any
 
 from workbench.core.errors import WorkbenchError
+from workbench.core.traverse import iter_nodes
 from workbench.ir.module import IRModule
 from workbench.ir.transform import Pass
 from workbench.runtime.executable import Executable, Stage
@@ -20,8 +22,10 @@ from workbench.s_tir.pipeline import get_tir_pipeline
 from workbench.script import print_with_ranges
 from workbench.target.codegen import build as generate
 from workbench.target.codegen import kernels_of
+from workbench.target.codegen.build import LazyMap
 from workbench.target.target import Target
 from workbench.tirx.function import PrimFunc
+from workbench.tirx.stmt import Stmt
 
 
 class Printed:
@@ -47,13 +51,40 @@ class Printed:
         for i, char in enumerate(text):
             if char == "\n":
                 starts.append(i + 1)
-        import bisect
-
         return {key: bisect.bisect_right(starts, r[0][0]) for key, r in ranges.items() if r}
 
+
+class Statements:
+    """Numbers for the statements of a module, to be turned into printed lines when looked at.
+
+    Debug locations carry the numbers; printing a large module only to know its lines would cost as
+    much as lowering it.
+    """
+
+    def __init__(self) -> None:
+        self.numbered: list[Stmt] = []
+
     def lines_of(self, name: str, func: PrimFunc) -> Mapping[int, int]:
-        """What the code generator asks for: lines of the statements of one function."""
-        return self.lines
+        """What the code generator asks for: `id(statement)` → its number, counted from 1."""
+        first = len(self.numbered) + 1
+        self.numbered.extend(iter_nodes(func.body, Stmt))
+        return {id(s): first + i for i, s in enumerate(self.numbered[first - 1 :])}
+
+    def located(self, stage: Stage, printed: Printed) -> Stage:
+        """The stage with a line map to the printed module instead of to the numbers."""
+        numbers = stage.line_map
+
+        def lines() -> dict[int, tuple[int, ...]]:
+            where = printed.lines
+            found: dict[int, tuple[int, ...]] = {}
+            for line, statements in numbers.items():
+                ids = (id(self.numbered[n - 1]) for n in statements)
+                places = tuple(where[i] for i in ids if i in where)
+                if places:
+                    found[line] = places
+            return found
+
+        return Stage(stage.name, stage.language, stage.source, LazyMap(lines), stage.value)
 
 
 def as_module(value: IRModule | PrimFunc) -> IRModule:
@@ -102,12 +133,15 @@ def build_kernels(
     before = Printed(mod)
     lowered = lower(mod, target, pipeline)
     after = Printed(lowered)
-    debug = bool(target.attrs.get("debug-info", False))
-    kernels = generate(lowered, target, after.lines_of if debug else None)
+    statements = Statements()
+    kernels = generate(lowered, target, statements.lines_of)
     stages = [
         Stage("tirx", "python", lambda: before.text, value=mod),
         Stage("tirx-lowered", "python", lambda: after.text, value=lowered),
-        *kernels_of(kernels).stages(),
+        *(
+            statements.located(s, after) if s.name == "asm" else s
+            for s in kernels_of(kernels).stages()
+        ),
     ]
     return kernels, stages
 

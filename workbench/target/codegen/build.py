@@ -74,11 +74,11 @@ class Kernels:
         return [
             Stage("llvm-ir", "llvm", self.llvm_ir),
             Stage("llvm-ir-optimised", "llvm", self.optimised_ir),
-            Stage("asm", "asm", self.asm, _LazyMap(self.asm_lines)),
+            Stage("asm", "asm", self.asm, LazyMap(self.asm_lines)),
         ]
 
 
-class _LazyMap(Mapping[int, tuple[int, ...]]):
+class LazyMap(Mapping[int, tuple[int, ...]]):
     """A mapping that is computed when first looked at."""
 
     def __init__(self, make: Callable[[], dict[int, tuple[int, ...]]]) -> None:
