@@ -28,7 +28,7 @@ LAYERS = {
     "workbench.te": 5,
     "workbench.tirx.transform": 5,
     "workbench.tirx.analysis": 5,
-    "workbench.tirx.interpret": 5,
+    "workbench.tirx.interpreter": 5,
     "workbench.tirx.script": 5,
     "workbench.ir.script": 5,
     "workbench.topi": 6,
@@ -55,7 +55,8 @@ LAYERS = {
 #: Function-level imports between modules: (importing module, imported package), and why.
 SEAMS = {
     ("workbench.core.text", "workbench.script"): "printing a node",
-    ("workbench.core.node", "workbench.views"): "rich display of a node",
+    ("workbench.core.live", "workbench.views"): "rich display of values",
+    ("workbench.core.live", "workbench.widgets"): "live views and HTML files of values",
     ("workbench.target.target", "workbench.target"): "a target looks its kind up",
 }
 

@@ -289,7 +289,7 @@ class Node(metaclass=NodeMeta):
         return (from_json, (to_json(self),))
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, Any]:
-        from workbench.views.display import mimebundle  # seam: rich display
+        from workbench.core.live import mimebundle
 
         return mimebundle(self)
 

@@ -14,10 +14,10 @@ from __future__ import annotations
 import traceback
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
-from pathlib import Path
 from typing import Any, overload
 
 from workbench.core.errors import WorkbenchError, did_you_mean
+from workbench.core.live import Live
 from workbench.core.recorder import Event, Recorder, recording
 from workbench.core.structural import structural_equal
 from workbench.core.text import to_text
@@ -111,7 +111,7 @@ def _differs(old: BaseFunc | None, new: BaseFunc | None) -> bool:
     return old is None or new is None or not structural_equal(old, new)
 
 
-class PassTrace(Sequence[PassStep]):
+class PassTrace(Live, Sequence[PassStep]):
     """The steps of a compilation.  Index by number or by name of the pass.
 
     `error` is the exception that ended it, if one did: the steps before it are kept.
@@ -161,18 +161,6 @@ class PassTrace(Sequence[PassStep]):
         """Time of the outermost steps together."""
         return sum(step.seconds for step in self.steps if step.depth == 0)
 
-    def explore(self) -> Any:
-        """The pass stepper, a live widget (needs the `lab` extra)."""
-        from workbench.widgets import explore  # seam: live views
-
-        return explore(self)
-
-    def export_html(self, path: str | Path) -> Path:
-        """Write one self-contained HTML file in which stepping works; returns its path."""
-        from workbench.widgets.export import export_value  # seam: live views
-
-        return export_value(path, self)
-
     def __repr__(self) -> str:
         count = len(self.steps)
         word = "pass" if count == 1 else "passes"
@@ -181,11 +169,6 @@ class PassTrace(Sequence[PassStep]):
             f"PassTrace({count} {word}, {len(self.changed)} changed something, "
             f"{self.seconds * 1e3:.3g} ms{failed})"
         )
-
-    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, Any]:
-        from workbench.views.display import mimebundle  # seam: rich display
-
-        return mimebundle(self)
 
 
 def _steps(events: Sequence[Event]) -> Iterator[PassStep]:

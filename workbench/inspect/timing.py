@@ -14,12 +14,12 @@ import time as clock
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib import metadata
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from workbench.core.errors import WorkbenchError
+from workbench.core.live import Live
 from workbench.inspect.machine import describe_machine
 
 #: Load beyond which other programs are said to disturb a measurement, in busy cores per core.
@@ -125,7 +125,7 @@ def conditions() -> Conditions:
 
 
 @dataclass(frozen=True)
-class Timing:
+class Timing(Live):
     """Measurements of one subject: kernels of a model, steps of a schedule, candidates.
 
     `total` is the whole call where the parts are kernels; `again` measures anew.
@@ -160,27 +160,10 @@ class Timing:
             return self.parts[0]
         raise WorkbenchError(f"{self.title}: the whole call was not measured")
 
-    def explore(self) -> Any:
-        """A live view (needs the `lab` extra)."""
-        from workbench.widgets import explore  # seam: live views
-
-        return explore(self)
-
-    def export_html(self, path: str | Path) -> Path:
-        """Write one self-contained HTML file; returns its path."""
-        from workbench.widgets.export import export_value  # seam: live views
-
-        return export_value(path, self)
-
     def __str__(self) -> str:
         head = str(self.total) if self.total is not None else self.title
         rows = [f"  {part}" for part in sorted(self.parts, key=lambda p: -p.median)]
         return "\n".join([head, *rows, *self.conditions.lines()])
-
-    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, Any]:
-        from workbench.views.display import mimebundle  # seam: rich display
-
-        return mimebundle(self)
 
 
 def measure(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from enum import IntEnum
 from typing import Any, Self
 
+from workbench.core.live import explore, export_html
 from workbench.core.node import field
 from workbench.ir.attrs import Attrs, as_attrs
 from workbench.ir.expr import Expr
@@ -42,12 +43,8 @@ class BaseFunc(Expr):
 
     def explore(self) -> Any:
         """The live view, a widget; needs `pip install "tensor-workbench[lab]"`."""
-        from workbench.widgets import explore  # seam: live views
-
         return explore(self)
 
     def export_html(self, path: Any) -> Any:
         """Writes the live view as one self-contained HTML file; returns its path."""
-        from workbench.widgets.export import export_value  # seam: live views
-
-        return export_value(path, self)
+        return export_html(self, path)

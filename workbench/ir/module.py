@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Self
 
 from workbench.core.errors import WorkbenchError, did_you_mean
+from workbench.core.live import explore, export_html
 from workbench.core.node import FrozenMap, Node, field, init_fields
 from workbench.ir.attrs import Attrs, as_attrs
 from workbench.ir.expr import GlobalVar
@@ -123,15 +124,11 @@ class IRModule(Node):
 
     def explore(self) -> Any:
         """The live view, a widget; needs `pip install "tensor-workbench[lab]"`."""
-        from workbench.widgets import explore  # seam: live views
-
         return explore(self)
 
     def export_html(self, path: Any) -> Any:
         """Writes the live view as one self-contained HTML file; returns its path."""
-        from workbench.widgets.export import export_value  # seam: live views
-
-        return export_value(path, self)
+        return export_html(self, path)
 
     # For programs written for TVM (see the class text).
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from workbench.core.live import Live
 from workbench.ir.expr import Expr, GlobalVar
 from workbench.ir.module import IRModule
 from workbench.s_tir.sblock_scope import Entry
@@ -40,6 +41,7 @@ class Schedule(
     AnnotationPrimitives,
     LayoutPrimitives,
     ReindexPrimitives,
+    Live,
 ):
     """Transforms a program by primitives that keep its meaning.
 
@@ -146,22 +148,8 @@ class Schedule(
         print(self.mod)
         print(self.trace)
 
-    def explore(self) -> Any:
-        """The schedule explorer, a live widget; needs `pip install "tensor-workbench[lab]"`."""
-        from workbench.widgets import explore  # seam: live views
 
-        return explore(self)
 
-    def export_html(self, path: Any) -> Any:
-        """Writes the explorer as one self-contained HTML file; returns its path."""
-        from workbench.widgets.export import export_value  # seam: live views
-
-        return export_value(path, self)
-
-    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, Any]:
-        from workbench.views.display import mimebundle  # seam: rich display
-
-        return mimebundle(self)
 
     def __repr__(self) -> str:
         return f"{self.mod}\n{self.trace}"
