@@ -321,3 +321,17 @@ def outputs_of(func: PrimFunc, original: Sequence[np.ndarray[Any, Any]]) -> list
     copies = [a.copy() for a in original]
     interpret(func, *copies)
     return copies
+
+
+def matmul(
+    n: int = 128, m: int = 128, depth: int = 128, relu: bool = True, dtype: str = "float32"
+) -> PrimFunc:
+    """`D = max(A @ B, 0)` (or the product alone), with blocks `C` and `D`."""
+    A = te.placeholder((n, depth), dtype, name="A")
+    B = te.placeholder((depth, m), dtype, name="B")
+    k = te.reduce_axis((0, depth), name="k")
+    C = te.compute((n, m), lambda i, j: te.sum(A[i, k] * B[k, j], axis=k), name="C")
+    if not relu:
+        return te.create_prim_func([A, B, C])
+    D = te.compute((n, m), lambda i, j: T.maximum(C[i, j], T.const(0, dtype)), name="D")
+    return te.create_prim_func([A, B, D])
