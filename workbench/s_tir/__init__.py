@@ -3,7 +3,7 @@
 `dlight` (layer 8) is imported by its own name.
 """
 
-from workbench.s_tir import analysis, sblock_scope, schedule
+from workbench.s_tir import analysis, pipeline, sblock_scope, schedule, transform
 from workbench.s_tir.renew import renew_defs
 from workbench.s_tir.sblock_scope import SBlockScope
 from workbench.s_tir.schedule import Schedule, ScheduleError, ScheduleState, StmtSRef, Trace
@@ -18,7 +18,9 @@ __all__ = [
     "TensorIntrin",
     "Trace",
     "analysis",
+    "pipeline",
     "renew_defs",
     "sblock_scope",
     "schedule",
+    "transform",
 ]

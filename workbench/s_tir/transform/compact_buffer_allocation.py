@@ -33,6 +33,7 @@ def CompactBufferAllocation(
     After: `B = T.alloc_buffer((1, 128))`, used as `B[0, j]`
     """
     found = _Accesses().collect(func)
+    simplify = Analyzer().simplify
     changes = {key: change for key, regions in found.items() if (change := regions.change())}
     if not changes:
         return func
@@ -42,7 +43,9 @@ def CompactBufferAllocation(
         if change is None:
             return node
         new, lows = change
-        indices = tuple(op.subtract(i, low) for i, low in zip(node.indices, lows, strict=True))
+        indices = tuple(
+            simplify(op.subtract(i, low)) for i, low in zip(node.indices, lows, strict=True)
+        )
         return node.replace(buffer=new, indices=indices)
 
     def region(node: BufferRegion) -> Any:
@@ -51,7 +54,7 @@ def CompactBufferAllocation(
             return node
         new, lows = change
         ranges = [
-            Range.from_min_extent(op.subtract(r.min, low), r.extent)
+            Range.from_min_extent(simplify(op.subtract(r.min, low)), r.extent)
             for r, low in zip(node.region, lows, strict=True)
         ]
         return BufferRegion(new, tuple(ranges))
