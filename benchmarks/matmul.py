@@ -25,8 +25,8 @@ def build(size: int) -> Any:
 
     mod = wb.IRModule({"main": matmul(size)})
     with wb.target.Target("llvm"):
-        mod = dlight.ApplyDefaultSchedule(dlight.cpu.Matmul(), dlight.cpu.Fallback())(mod)
-    return wb.tirx.build(mod, target="llvm")
+        mod = dlight.ApplyDefaultSchedule(*dlight.cpu.default_rules())(mod)
+    return wb.build(mod, target="llvm")
 
 
 def main() -> int:

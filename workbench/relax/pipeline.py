@@ -8,6 +8,7 @@ from typing import Any
 from workbench.core.registry import Registry
 from workbench.ir.transform import Pass, Sequential
 from workbench.relax import transform as relax
+from workbench.s_tir import dlight
 
 
 def graph_passes() -> list[Pass]:
@@ -15,6 +16,7 @@ def graph_passes() -> list[Pass]:
     return [
         relax.Normalize(),
         relax.CanonicalizeBindings(),
+        relax.FoldConstant(),
         relax.FoldBatchNorm(),
         relax.EliminateCommonSubexpr(),
         relax.DeadCodeElimination(),
@@ -68,12 +70,9 @@ def default_pipeline(target: Any = None) -> Sequential:
     return Sequential(passes, name="default_pipeline")
 
 
-def schedule_passes(target: Any) -> list[Pass]:
-    """The default schedule rules of a target."""
-    from workbench.s_tir import dlight
-
-    rules = getattr(dlight, "default_rules", None)
-    return [] if rules is None else list(rules(target))
+def schedule_passes(_target: Any) -> list[Pass]:
+    """The default schedule rules; all targets so far are CPUs."""
+    return [dlight.ApplyDefaultSchedule(*dlight.cpu.default_rules())]
 
 
 def zero_pipeline(target: Any = None) -> Sequential:

@@ -67,8 +67,14 @@ _SERIAL = """
 @wb.wanted = internal global i32 1
 
 define $VISIBLE i32 @wb_parallel_launch(ptr %body, ptr %closure, i64 %extent) {
+entry:
+  %some = icmp sgt i64 %extent, 0
+  br i1 %some, label %serial, label %empty
+serial:
   %rc = call i32 %body(ptr %closure, i64 0, i64 %extent)
   ret i32 %rc
+empty:
+  ret i32 0
 }
 
 define $VISIBLE void @wb_pool_stop() {
@@ -387,6 +393,11 @@ done:
 
 define $VISIBLE i32 @wb_parallel_launch(ptr %body, ptr %closure, i64 %extent) {
 entry:
+  %some = icmp sgt i64 %extent, 0
+  br i1 %some, label %any, label %empty
+empty:
+  ret i32 0
+any:
   %many = icmp sgt i64 %extent, 1
   br i1 %many, label %check, label %serial
 check:
