@@ -24,7 +24,7 @@ OPERATORS = {
     "Or": "or",
 }
 
-#: Expressions over x in [0, 16), y in [0, 8), z in [0, 64) and free n, m, k that both simplify alike.
+#: Expressions over x < 16, y < 8, z < 64 (none negative) and free n, m, k that both simplify alike.
 SIMPLIFY = """
 x * 4 + y
 y + x * 4
@@ -49,7 +49,15 @@ n * 4 + m * 8
 fd(n * 4 + m * 8, 4)
 fd(n * 4 + 3, 4)
 fd(n + 4, 4)
+fd(n + 7, 4)
+fd(n - 1, 4)
 fm(n + 7, 4)
+tir.max(0, tir.min(n, m))
+tir.min(16, n - x * 16)
+tir.max(n, m) < x
+tir.all(tir.min(n, 8) <= m, n < 5)
+tir.NE(tir.min(n, m), n)
+tir.Select(x * 2 >= x, n, m)
 tir.min(x, 16)
 tir.min(n + 1, n + 3)
 tir.min(x * 4 + 3, 63) - x * 4 + 1

@@ -438,7 +438,7 @@ class Analyzer:
         return canonical.add(canonical.sum_of(a), canonical.sum_of(b), -1)
 
     def _greatest(self, total: Sum, goal: int, depth: int = 3) -> int:
-        """An upper bound of a sum, by its bounds and by taking facts away; `goal` is good enough."""
+        """An upper bound of a sum by its bounds and by taking facts away; `goal` is good enough."""
         canonical = self.canonical
         best = canonical.sum_bound(total)[1]
         if depth == 0 or best <= goal:

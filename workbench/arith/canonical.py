@@ -24,6 +24,7 @@ from workbench.arith.build import (
     fold,
     fold_cast,
     imm,
+    is_call,
     kind_of,
     make,
     make_add,
@@ -68,7 +69,9 @@ from workbench.tirx.expr import (
     Min,
     Mod,
     Mul,
+    Not,
     Or,
+    Select,
     Sub,
 )
 
@@ -255,6 +258,9 @@ class Canonical:
             new[0] = node.var  # what it binds stays a variable, also where its value is known
         if type(node) is Cast:
             return self.cast(node, self.forms[id(node.value)][1], new[0])
+        chosen = self.chosen(node)
+        if chosen is not None:
+            return chosen
         if all(x is y for x, y in zip(new, below, strict=True)):
             built = node
         else:
@@ -263,6 +269,24 @@ class Canonical:
         if ty is not None and kind_of(ty) == INDEX and ty.dtype.lanes == 1:
             return self.atom_sum(self.number(built, built), built)
         return built
+
+    def chosen(self, node: Any) -> Form | None:
+        """The form of the branch that a constant condition chooses; a negated constant."""
+        if type(node) is Select:
+            parts = (node.condition, node.true_value, node.false_value)
+        elif type(node) is Not:
+            truth_of = self.forms[id(node.a)][1]
+            if type(truth_of) is IntImm:
+                return FALSE if truth_of.value else TRUE
+            return None
+        elif is_call(node, "tirx.if_then_else"):
+            parts = node.args
+        else:
+            return None
+        condition = self.forms[id(parts[0])][1]
+        if type(condition) is not IntImm:
+            return None
+        return self.forms[id(parts[1 if condition.value else 2])][1]
 
     def cast(self, node: Cast, inner: Form, value: Any) -> Form:
         """A cast between index types goes to the terms of a sum where nothing can overflow."""
@@ -549,12 +573,13 @@ class Canonical:
                 return self.add(whole, self._divide_digit(rest.ty, digit, c // coef), 1)
         return self.add(whole, self._divide_rest(rest, c), 1)
 
-    @staticmethod
-    def _split(a: Sum, c: int) -> tuple[Sum, Sum]:
-        """a = whole * c + rest, with 0 <= rest.const < c and no coefficient of rest divisible."""
+    def _split(self, a: Sum, c: int) -> tuple[Sum, Sum]:
+        """a = whole * c + rest, no coefficient of rest divisible. Proofs take multiples of c out of
+        the constant too; elsewhere `(n - 1) // 4` stays as it is written."""
         whole = {d: k // c for d, k in a.terms.items() if k % c == 0}
         rest = {d: k for d, k in a.terms.items() if k % c}
-        return Sum(a.ty, a.const // c, whole), Sum(a.ty, a.const % c, rest)
+        taken = a.const // c if self.expand or a.const % c == 0 else 0
+        return Sum(a.ty, taken, whole), Sum(a.ty, a.const - taken * c, rest)
 
     def _small_quotient(self, rest: Sum, c: int) -> Sum | None:
         """The constant quotient of a sum whose bounds lie between two multiples of c."""

@@ -347,7 +347,7 @@ def compile_rule(rule: Rule) -> list[tuple[Op, Callable[[Any, Any], Any]]]:
 # Dispatch
 
 _compiled: dict[str, list[tuple[tuple[Any, ...], Rule, Callable[[Any, Any], Any]]]] = {}
-_selected: dict[Any, tuple[Callable[[Any, Any], Any], ...]] = {}
+selected: dict[Any, tuple[Callable[[Any, Any], Any], ...]] = {}
 
 
 def _operand_types(lhs: Op) -> tuple[Any, ...]:
@@ -373,7 +373,7 @@ def _accepts(wanted: Any, cls: type) -> bool:
 def matchers(root: type, operands: tuple[type, ...], kind: int) -> tuple[Any, ...]:
     """The matchers that can apply to a node of class `root` over operands of these classes."""
     key = (root, operands, kind)
-    found = _selected.get(key)
+    found = selected.get(key)
     if found is None:
         name = root.__name__
         if name not in _compiled:
@@ -391,5 +391,5 @@ def matchers(root: type, operands: tuple[type, ...], kind: int) -> tuple[Any, ..
             if kind in rule.on
             and all(_accepts(w, cls) for w, cls in zip(wanted, operands, strict=True))
         )
-        _selected[key] = found
+        selected[key] = found
     return found

@@ -26,7 +26,7 @@ from workbench.arith.build import (
     truth,
     wrapped,
 )
-from workbench.arith.matcher import matchers
+from workbench.arith.matcher import matchers, selected
 from workbench.core.errors import WorkbenchError
 from workbench.core.node import plan_of
 from workbench.core.recorder import Event, active
@@ -121,21 +121,19 @@ class Rewriter:
     def step(self, node: Any, stack: list[Any]) -> Any:
         """The node over simplified operands; None after pushing operands that are not ready."""
         cls = type(node)
-        memo = self.memo
         if cls is Var:
             return self.variable(node)
         if cls in _LEAVES:
             return node
         if isinstance(node, BinaryOp):
             a, b = node.a, node.b
-            found_a, found_b = memo.get(id(a)), memo.get(id(b))
-            if found_a is None or found_b is None:
-                if found_b is None:
+            new_a, new_b = self.ready(a), self.ready(b)
+            if new_a is None or new_b is None:
+                if new_b is None:
                     stack.append(b)
-                if found_a is None:
+                if new_a is None:
                     stack.append(a)
                 return None
-            new_a, new_b = found_a[1], found_b[1]
             return node if new_a is a and new_b is b else make[cls](new_a, new_b)
         if cls is Select:
             return self.selection(node, (node.condition, node.true_value, node.false_value), stack)
@@ -160,6 +158,22 @@ class Rewriter:
         return self.over(
             node, plan.children(node), stack, lambda new: plan.with_children(node, new)
         )
+
+    def ready(self, node: Any) -> Any:
+        """A simplified operand, or None if it is still to be simplified. Leaves need no stack."""
+        cls = type(node)
+        if cls is IntImm:
+            return node
+        if cls is Var:
+            image = self.variable(node)
+            return image if image is node or type(image) is IntImm else self.memo_of(node)
+        found = self.memo.get(id(node))
+        return None if found is None else found[1]
+
+    def memo_of(self, node: Any) -> Any:
+        """The result of an earlier simplification, or None."""
+        found = self.memo.get(id(node))
+        return None if found is None else found[1]
 
     def over(self, node: Any, below: Any, stack: list[Any], rebuild: Any) -> Any:
         """A node over any number of children."""
@@ -262,7 +276,10 @@ class Rewriter:
             type_a, type_b = type(a), type(b)
             if type_a in _CONSTANTS and type_b in _CONSTANTS:
                 return fold(cls, a, b)
-            found = matchers(cls, (type_a, type_b), kind_of(a.ty))
+            kind = kind_of(a.ty)
+            found = selected.get((cls, (type_a, type_b), kind))
+            if found is None:
+                found = matchers(cls, (type_a, type_b), kind)
         elif cls is Cast:
             return self.cast(node)
         elif cls is Select:

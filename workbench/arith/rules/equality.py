@@ -7,6 +7,8 @@ from workbench.arith.pattern import (
     RuleSet,
     c1,
     c2,
+    pmax,
+    pmin,
     symbolic,
     x,
     y,
@@ -49,3 +51,13 @@ rule(x * c1 == y * c1, x == y, when=c1 != 0)
 rule(x * c1 != y * c1, x != y, when=c1 != 0)
 rule(x * y == 0, (x == 0) | (y == 0))
 rule(x * y != 0, (x != 0) & (y != 0))
+
+# Minimum and maximum; a bound that is reached.
+rule(pmin(x, y) == x, x <= y)
+rule(pmin(x, y) != x, y < x)
+rule(pmax(x, y) == x, y <= x)
+rule(pmax(x, y) != x, x < y)
+rule(x != c1, c1 < x, when=x >= c1)
+rule(x != c1, x < c1, when=x <= c1)
+rule(x * c1 == x, x == 0, when=c1 != 1)
+rule(x * c1 != x, x != 0, when=c1 != 1)
