@@ -298,7 +298,8 @@ def _for(fn: FunctionEmitter, stmt: For) -> None:
         end = fn.op(f"add nsw i64 {begin}, {index(fn, stmt.extent)}")
     step = "1" if stmt.step is None else index(fn, stmt.step)
     hint = ""
-    if stmt.kind is ForKind.UNROLLED:
+    if stmt.kind is ForKind.UNROLLED and extent is not None:
+        # LLVM warns about loops it is told to unroll fully and cannot.
         hint = _loop_hint(fn, "llvm.loop.unroll.full")
     _count_loop(
         fn, stmt.loop_var, begin, end, step, stmt.body, hint, never_empty=extent is not None
