@@ -1,7 +1,7 @@
 """How a block walks through memory: the step of every access for every variable.
 
-Extents that are not known at compile time get a number of their own, large and without small
-divisors, so that steps can be compared; these numbers only steer the choice of a schedule.
+Extents that are not known at compile time get a number of their own, a prime, so that steps can be
+compared; these numbers only steer the choice of a schedule.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from workbench.s_tir.analysis.linear import linear_form
 from workbench.tirx.expr import BufferLoad, Cast
 from workbench.tirx.stmt import BufferStore, SBlock
 
-_UNKNOWN = (1009, 1201, 1409, 1601, 1801, 2003, 2203, 2411)
+_UNKNOWN = (127, 131, 137, 139, 149, 151, 157, 163)
 
 
 class Hints:

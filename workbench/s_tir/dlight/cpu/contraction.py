@@ -33,8 +33,10 @@ from workbench.s_tir.schedule import LoopRV, SBlockRV, Schedule
 from workbench.target import Target
 from workbench.tirx.function import PrimFunc
 
-#: At most this many multiply-adds are written out per step of the remaining reduction loop.
-_UNROLLED = 96
+#: Small tiles are written out for several steps of the reduction, up to this many multiply-adds.
+_UNROLLED = 8
+#: A contiguous operand is packed into panels if it is larger than this (elements).
+_PACKED_ABOVE = 16_384
 
 
 class Contraction(ScheduleRule):
@@ -232,7 +234,7 @@ class _Tiler:
         k_outer, k_inner = self._reduction_loops(tile)
         rows = [r0] if r0 is not None else []
         contiguous = output.step(self.spatial[tile.vector].inner) == 1
-        column_first = not contiguous or bool(self.packed) or not others
+        column_first = not contiguous or bool(self.packed) or len(self.spatial) <= 2
         outer = [v0, *others, *rows] if column_first else [*others, *rows, v0]
         inner = [v1, v2] if r1 is None else [r1, v1, v2]
         sch.reorder(*outer, *k_outer, *k_inner, *inner)
@@ -275,14 +277,17 @@ class _Tiler:
         columns = self.hints.of(sch.get(v0).extent)
         below = total([self.hints.of(sch.get(x).extent) for x in outer[1:]])
         first = outer[0] is v0
-        enough = columns >= 2 * self.cpu.threads or columns % self.cpu.threads == 0
+        axis_extent = self.spatial[tile.vector].extent
+        even = axis_extent % (tile.vectors * tile.lanes) == 0
+        enough = columns >= 4 * self.cpu.threads or (even and columns % self.cpu.threads == 0)
         if not first or below < 4 or not panel_fits(depth, tile) or not enough:
             return
         axis = self.spatial[tile.vector].inner
         blocks = list(self.packed)
         for access in reads:
             wide = access.step(axis) == 1 and access.elements // self.spatial[tile.vector].extent
-            if access not in tile.packed and wide and wide >= 64:
+            large = access.elements >= _PACKED_ABOVE and axis_extent >= 256
+            if access not in tile.packed and wide and wide >= 64 and large:
                 number = self._region_of(access)
                 if number is not None:
                     blocks.append(sch.cache_read(self.main, number, "global"))

@@ -20,6 +20,7 @@ _GATHER = 1.3  # cycles an element that is loaded by itself
 _PACK = 1.2  # cycles an element that is copied to another layout
 _SCATTER = 1.5  # cycles an element of a result that is stored by itself
 _L2_ELEMENTS = 160_000
+_CODE = 20.0  # what a written-out statement must save, in cycles, to be worth its compile time
 
 
 @dataclass
@@ -143,25 +144,36 @@ def _price(
     step_cycles = max(compute, loads, _LATENCY)
     steps = outer * _border(spatial, tile, compute)
     store = elements * (_SCATTER if output.step(axis) != 1 else 2.0 / tile.lanes)
-    tile.cycles = steps * depth * step_cycles + pack + store + steps * 12
+    code = tile.vectors * tile.rows * (2 if _ragged(spatial, tile) else 1)
+    tile.cycles = steps * depth * step_cycles + pack + store + steps * 12 + code * _CODE
     return True
+
+
+def _ragged(spatial: Sequence[Axis], tile: Tile) -> bool:
+    """Whether a border needs code of its own."""
+    v = spatial[tile.vector]
+    if not v.constant or v.extent % (tile.lanes * tile.vectors):
+        return True
+    if tile.row is None:
+        return False
+    r = spatial[tile.row]
+    return not r.constant or bool(r.extent % tile.rows)
 
 
 def _border(spatial: Sequence[Axis], tile: Tile, compute: float) -> float:
     """Number of tiles in the plane of the tile, what is left over counted by its cost."""
     v = spatial[tile.vector]
-    across = v.extent // tile.lanes
-    rest = v.extent - across * tile.lanes if v.constant else 0
-    # A border of single elements costs about as much as one vector each, for every row.
-    columns = across / tile.vectors + (rest * 0.9 / tile.vectors if rest else 0)
-    partial = across % tile.vectors
-    if partial:
-        columns = across // tile.vectors + max(partial / tile.vectors, 0.5) + rest * 0.9
+    across, rest = divmod(v.extent, tile.lanes)
+    full, partial = divmod(across, tile.vectors)
+    columns = float(full)
+    if partial or (rest and v.constant):
+        # The last column of tiles runs under masks.
+        columns += (partial + (1.5 if rest else 0.0)) / tile.vectors
     if tile.row is None:
         return columns
     r = spatial[tile.row]
-    full, left = divmod(r.extent, tile.rows)
-    return columns * (full + (max(left / tile.rows, 0.6) if left else 0))
+    whole, left = divmod(r.extent, tile.rows)
+    return columns * (whole + (max(left / tile.rows, 0.6) if left else 0))
 
 
 def panel_fits(depth: int, tile: Tile) -> bool:
