@@ -347,7 +347,7 @@ def compile_rule(rule: Rule) -> list[tuple[Op, Callable[[Any, Any], Any]]]:
 # Dispatch
 
 _compiled: dict[str, list[tuple[tuple[Any, ...], Rule, Callable[[Any, Any], Any]]]] = {}
-selected: dict[Any, tuple[Callable[[Any, Any], Any], ...]] = {}
+selected: dict[Any, tuple[Any, ...]] = {}
 
 
 def _operand_types(lhs: Op) -> tuple[Any, ...]:
