@@ -10,15 +10,29 @@ import numpy as np
 from workbench.runtime.dtype import DataType
 from workbench.runtime.tensor import ALIGNMENT, Tensor, from_dlpack, of_array
 
-_ITEM: dict[str, int] = {}
+_NUMPY: dict[DataType, np.dtype[Any]] = {}
+_OURS: dict[np.dtype[Any], DataType] = {}
+
+
+def numpy_type(dtype: DataType) -> np.dtype[Any]:
+    """NumPy's type of the elements."""
+    found = _NUMPY.get(dtype)
+    if found is None:
+        found = _NUMPY[dtype] = dtype.numpy()
+    return found
+
+
+def type_of_array(array: np.ndarray[Any, Any]) -> DataType:
+    """Our type of an array's elements."""
+    found = _OURS.get(array.dtype)
+    if found is None:
+        found = _OURS[array.dtype] = DataType(array.dtype.name)
+    return found
 
 
 def itemsize(dtype: DataType) -> int:
     """Bytes of an element."""
-    found = _ITEM.get(dtype)
-    if found is None:
-        found = _ITEM[dtype] = dtype.numpy().itemsize
-    return found
+    return numpy_type(dtype).itemsize
 
 
 class Storage:
@@ -77,7 +91,7 @@ class Buf:
             for extent in self.shape:
                 size *= extent
             part = self.storage.flat[self.offset : self.offset + size]
-            return of_array(part.view(self.dtype.numpy()).reshape(self.shape), self.dtype)
+            return of_array(part.view(numpy_type(self.dtype)).reshape(self.shape), self.dtype)
         if isinstance(owner, Tensor) and owner.shape == self.shape:
             return owner
         view = owner.view() if isinstance(owner, Tensor) else owner
@@ -99,8 +113,7 @@ def as_buf(value: Any, source: int = -1) -> Buf | None:
         array = value
         if not array.flags.c_contiguous:
             array = np.ascontiguousarray(array)
-        dtype = DataType(array.dtype.name)
-        return Buf(array.ctypes.data, array.shape, dtype, array, source=source)
+        return Buf(array.ctypes.data, array.shape, type_of_array(array), array, source=source)
     if kind is Tensor:
         view = value.view()
         if not view.flags.c_contiguous:
