@@ -97,6 +97,9 @@ def test_constraints():
         assert analyzer.can_prove(n * 2 < m * 2)
         assert not analyzer.can_prove(n + 1 < m)
         assert int(analyzer.simplify(Select(m <= n, x, IntImm("int32", 7)))) == 7
+    with analyzer.constraint_scope(op.likely(op.logical_and(n < 4, m < 3))):
+        assert analyzer.can_prove(n + m < 6)
+        assert analyzer.can_prove(op.likely(op.logical_and(n < 4, m < 3)))
     flag = Var("flag", "bool")
     with analyzer.constraint_scope(Or(flag, n < 3)):
         assert analyzer.can_prove(Or(flag, n < 3))

@@ -15,6 +15,7 @@ from workbench.arith.build import (
     INDEX,
     WRAP,
     imm,
+    is_call,
     kind_of,
     make,
     make_add,
@@ -255,6 +256,8 @@ class Analyzer:
         self.bounds.memo, self.modular.memo, self.rewriter.memo = {}, {}, {}
         self.canonical.forget()
         facts = [f for f in conjuncts(condition) if type(f) is not IntImm]
+        likely = [f.args[0] for f in facts if is_call(f, "tirx.likely")]
+        facts += [part for f in likely for part in conjuncts(f)]
         for _ in range(3):  # a bound found late may tighten what an earlier fact says
             known = (dict(self.bounds.vars), self.bounds.facts)
             for fact in facts:
