@@ -16,6 +16,7 @@ from workbench.tirx.stmt import (
     BufferStore,
     DeclBuffer,
     For,
+    ForKind,
     SBlock,
     SBlockRealize,
     While,
@@ -115,7 +116,7 @@ def _homes(func: PrimFunc, allocated: dict[int, Var]) -> dict[int, Path]:
         access(node.buffer)
 
     def declare(node: DeclBuffer) -> Walk:
-        sources = [v for v in iter_nodes(node.data, Var)] if node.data is not None else []
+        sources = [] if node.data is None else list(iter_nodes(node.data, Var))
         for source in sources:
             if id(source) in allocated or id(source) in alias:
                 alias[id(node.buffer)] = alias.get(id(source), id(source))
@@ -150,12 +151,17 @@ def _limit(path: Path, buffer: Var) -> Path:
         node = path[position]
         if isinstance(node, While):
             break
-        if isinstance(node, For) and not _separate(node, buffer):
+        if isinstance(node, For) and not (_own_memory(node) and _separate(node, buffer)):
             break
         end = position + 1
     while end > start and not isinstance(path[end - 1], (For, SBlock)):
         end -= 1
     return path[:end] if end >= start else path[:start]
+
+
+def _own_memory(loop: For) -> bool:
+    """Whether an allocation inside is ordinary memory of one turn (not of a lane or thread)."""
+    return loop.kind not in (ForKind.VECTORIZED, ForKind.THREAD_BINDING)
 
 
 def _separate(loop: For, buffer: Var) -> bool:

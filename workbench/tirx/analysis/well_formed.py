@@ -105,8 +105,7 @@ class _Checker:
         yield node
 
     def sequence(self, node: SeqStmt) -> Walk:
-        for item in node.seq:
-            yield item
+        yield from node.seq
 
     def branches(self, node: IfThenElse) -> Walk:
         yield node.condition
@@ -178,7 +177,7 @@ def _functions(obj: PrimFunc | IRModule) -> list[PrimFunc]:
 
 
 def verify_well_formed(obj: PrimFunc | IRModule, assert_mode: bool = True) -> bool:
-    """Whether every variable and buffer is defined before it is used, and no scope defines it twice.
+    """Whether variables and buffers are defined before they are used, and once in a scope.
 
     With `assert_mode` an ill-formed program raises `IllFormedError`, which names the variable.
     """

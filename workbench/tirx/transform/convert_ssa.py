@@ -57,7 +57,7 @@ def convert_ssa(func: PrimFunc) -> PrimFunc:
     def sequence(node: SeqStmt) -> Generator[Any, Any, Any]:
         items = list(node.seq)
         out: list[Stmt] = []
-        for position, item in enumerate(items):
+        for position in range(len(items)):
             current = items[position]
             var = _defined(current)
             if var is not None and again(var):

@@ -182,7 +182,7 @@ class _Simplifier:
     def realize(self, node: SBlockRealize) -> Rewriting:
         values = tuple(map(self.expr, node.iter_values))
         predicate = self.expr(node.predicate)
-        for axis, value in zip(node.block.iter_vars, values, strict=True):
+        for axis in node.block.iter_vars:
             if axis.dom is not None:
                 self.analyzer.bind(axis.var, axis.dom, True)
         with self.analyzer.constraint_scope(predicate):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Generator
 from typing import Any
 
-from workbench.core.traverse import iter_nodes, rewrite, substitute
+from workbench.core.traverse import bound_vars, rewrite
 from workbench.ir.expr import IntImm
 from workbench.ir.span import made_from
 from workbench.ir.transform import PassContext, define_pass
@@ -21,7 +21,7 @@ from workbench.tirx.stmt import (
     SeqStmt,
     Stmt,
 )
-from workbench.tirx.transform.convert_ssa import renew_definitions
+from workbench.tirx.transform.fold import substitute_fold
 
 #: A loop is never written out to more statements than this.
 MAX_STATEMENTS = 16384
@@ -86,23 +86,14 @@ def UnrollLoop(
 
 
 def unrolled(loop: For, extent: int) -> Stmt:
-    """The turns of a loop one after another."""
+    """The turns of a loop one after another, each with variables of its own."""
+    defines = bool(bound_vars(loop.body))
     out: list[Stmt] = []
-    defines = any(True for _ in iter_nodes(loop.body, For)) or _defines(loop.body)
     for turn in range(extent):
         value = op.add(loop.min, IntImm(loop.loop_var.dtype, turn))
-        body = substitute(loop.body, {loop.loop_var: value})
-        if defines and turn:
-            body = renew_definitions(body)
-        out.append(body)
+        out.append(substitute_fold(loop.body, {loop.loop_var: value}, defines and turn > 0))
     result = SeqStmt.flatten(out)
     return result if result.span is not None else result.replace(span=made_from(loop))
-
-
-def _defines(stmt: Stmt) -> bool:
-    from workbench.core.traverse import bound_vars
-
-    return bool(bound_vars(stmt))
 
 
 def _number(value: Any) -> int:
