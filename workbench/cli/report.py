@@ -47,11 +47,12 @@ def stages(shown: Demonstration) -> Part:
     """The text of every stage, folded."""
     folded: list[Part] = []
     for stage in shown.executable.stages:
-        lines = code_lines(stage.text, stage.language)
-        cut = len(lines) - MAX_LINES
+        text = stage.text.splitlines()
+        cut = len(text) - MAX_LINES
+        lines = code_lines("\n".join(text[:MAX_LINES]), stage.language)
         note = Text(f"{cut} more lines are in exe.stage({stage.name!r}).text", "dim")
-        head = line(Text(stage.name, "strong"), f"{len(lines)} lines")
-        body = column(Code(lines[:MAX_LINES], stage.name), note if cut > 0 else None)
+        head = line(Text(stage.name, "strong"), f"{len(text)} lines")
+        body = column(Code(lines, stage.name), note if cut > 0 else None)
         folded.append(Details(head, body))
     return column(*folded)
 
