@@ -7,6 +7,8 @@ the time, the machine or the process gets in.
 
 from __future__ import annotations
 
+import base64
+import gzip
 import json
 from collections.abc import Callable, Sequence
 from html import escape
@@ -16,8 +18,13 @@ from .panel import Data, Panel, quiet
 from .part import Part
 from .render_html import fragment, style
 
+#: Texts of answers from this length on are kept once, however many answers hold them.
+LONG_TEXT = 400
+
 _BOOT = """
-const wbPages = JSON.parse(document.getElementById("wb-data").textContent);
+const wbPacked = Uint8Array.from(atob(document.getElementById("wb-data").textContent), (c) => c.charCodeAt(0));
+const wbStream = new Blob([wbPacked]).stream().pipeThrough(new DecompressionStream("gzip"));
+const [wbPages, wbTexts] = await new Response(wbStream).json();
 const wbCopy = (x) => JSON.parse(JSON.stringify(x));
 for (const [i, page] of wbPages.entries()) {
   const el = document.getElementById("wb-live-" + i);
@@ -31,6 +38,7 @@ for (const [i, page] of wbPages.entries()) {
       const reply = page.replies[key];
       const error = "This needs a running kernel: open it in the notebook.";
       const answer = reply === undefined ? { id: message.id, error } : { id: message.id, reply: wbCopy(reply) };
+      for (const [name, at] of Object.entries(answer.reply?.texts ?? {})) answer.reply[name] = wbTexts[at];
       queueMicrotask(() => heard.forEach((f) => f(answer)));
     },
   };
@@ -54,6 +62,18 @@ def request_key(op: str, args: Data) -> str:
 def replies(panel: Panel) -> dict[str, Data]:
     """The answers to everything that `panel.requests()` lists."""
     return {request_key(op, args): panel.answer(op, args, quiet()) for op, args in panel.requests()}
+
+
+def packed(pages: Sequence[Data]) -> str:
+    """The data of the live parts: long texts once, all compressed; the same for the same input."""
+    texts: dict[str, int] = {}
+    for page in pages:
+        for reply in page["replies"].values():
+            long = [k for k, v in reply.items() if isinstance(v, str) and len(v) > LONG_TEXT]
+            if long:
+                reply["texts"] = {k: texts.setdefault(reply.pop(k), len(texts)) for k in long}
+    data = json.dumps([pages, list(texts)], sort_keys=True, ensure_ascii=False)
+    return base64.b64encode(gzip.compress(data.encode(), 9, mtime=0)).decode("ascii")
 
 
 def html_page(
@@ -101,9 +121,8 @@ def html_page(
             f"WB_RENDER.{name} = (() => {{\n{_body(script_of(name))}\nreturn render;\n}})();"
             for name in used
         )
-        data = json.dumps(pages, sort_keys=True, ensure_ascii=False).replace("<", "\\u003c")
         script = (
-            f'<script type="application/json" id="wb-data">{data}</script>'
+            f'<script type="application/octet-stream" id="wb-data">{packed(pages)}</script>'
             '<script type="module">\nconst WB_RENDER = {};\n'
             f"{shared}\n{modules}\n{_BOOT}</script>"
         )

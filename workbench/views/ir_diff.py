@@ -34,6 +34,8 @@ from .part import (
 
 #: Unchanged lines shown around a change.
 CONTEXT = 3
+#: Lines of more words are not compared word by word; a line is compared with so many others.
+MAX_WORDS, MAX_TRIED = 120, 12
 
 _NOT_NAMES = frozenset({*keyword.kwlist, "T", "R", "I", "cls", "sch", "self"})
 _DEF = re.compile(r"^(\s*)def (\w+)\(")
@@ -283,16 +285,26 @@ def _indent(text: str) -> int:
 
 
 def _pair(old: Sequence[str], new: Sequence[str]) -> Iterator[tuple[int, int]]:
-    """Pairs of lines that are versions of each other, in order (greedy, at least 60 % alike)."""
-    if len(old) * len(new) > 2500:
-        return
+    """Pairs of lines that are versions of each other, in order (greedy, at least 70 % alike).
+
+    Comparing words is quadratic: long lines are left out, and only near lines are tried.
+    """
+    left = [words(text.strip()) for text in old]
+    right = [words(text.strip()) for text in new]
     start = 0
-    for i, a in enumerate(old):
-        best, place = 0.6, -1
-        for j in range(start, len(new)):
-            matcher = SequenceMatcher(None, words(a.strip()), words(new[j].strip()), False)
-            if matcher.real_quick_ratio() > best and (ratio := matcher.ratio()) > best:
-                best, place = ratio, j
+    for i, a in enumerate(left):
+        if len(a) > MAX_WORDS:
+            continue
+        best, place = 0.7, -1
+        matcher = SequenceMatcher(None, b=a, autojunk=False)
+        for j in range(start, min(len(right), start + MAX_TRIED)):
+            if len(right[j]) > MAX_WORDS:
+                continue
+            matcher.set_seq1(right[j])
+            if matcher.real_quick_ratio() > best and matcher.quick_ratio() > best:
+                ratio = matcher.ratio()
+                if ratio > best:
+                    best, place = ratio, j
         if place >= 0:
             yield i, place
             start = place + 1

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Any, Literal
 
@@ -19,6 +19,7 @@ from .panel import Data, Progress, Request, unknown
 from .part import (
     Badge,
     Code,
+    CodeFold,
     CodeLine,
     Column,
     Details,
@@ -27,6 +28,7 @@ from .part import (
     Note,
     Part,
     Text,
+    Token,
     Tone,
     column,
     line,
@@ -40,6 +42,8 @@ SIGN: dict[str, str] = {"changed": "●", "same": "○", "failed": "✗"}
 TONE: dict[str, Tone] = {"changed": "info", "same": "neutral", "failed": "bad"}
 #: Longer listings are cut (and say so): a message stays well under a megabyte.
 MAX_LINES = 2500
+#: Lines of each diff, and characters of a line, in the static view, which holds the diffs of all passes.
+STATIC_LINES, STATIC_WIDTH = 24, 160
 TABS = (("diff", "Diff"), ("after", "After"), ("before", "Before"), ("graph", "Graph"))
 
 
@@ -132,7 +136,7 @@ class StepperPanel:
             return _rewrites(step)
         if tab in ("before", "after"):
             text = step.before() if tab == "before" else step.after()
-            return script_code(text, f"{tab} {step.name}")
+            return script_code(text, "script")
         if tab == "graph":
             return self._graph(i)
         if tab != "diff":
@@ -141,7 +145,7 @@ class StepperPanel:
             return failure(step)
         if step.status == "same":
             return Empty(f"{step.name} changed nothing: the module is the same object afterwards")
-        return _short(diff_part(self.difference(i)))
+        return shortened(diff_part(self.difference(i)), MAX_LINES)
 
     def _graph(self, i: int) -> Part:
         """The graph after step `i`, in the places that earlier steps gave its nodes."""
@@ -199,18 +203,45 @@ def script_code(text: str, label: str, language: str = "script") -> Part:
     return column(code, Note(Text(note), "warn"))
 
 
-def _short(part: Part) -> Part:
-    """A diff without the lines beyond `MAX_LINES` of each listing."""
+def clipped(one: CodeLine | CodeFold, width: int) -> CodeLine | CodeFold:
+    """A line cut at `width` characters."""
+    if isinstance(one, CodeFold):
+        return CodeFold(
+            one.summary, tuple(replace(x, tokens=_cut(x.tokens, width)) for x in one.lines)
+        )
+    return replace(one, tokens=_cut(one.tokens, width))
+
+
+def _cut(tokens: tuple[Token, ...], width: int) -> tuple[Token, ...]:
+    """Tokens up to `width` characters, then "…"."""
+    out: list[Token] = []
+    left = width
+    for token in tokens:
+        if len(token.text) > left:
+            return (*out, replace(token, text=token.text[:left] + "…"))
+        out.append(token)
+        left -= len(token.text)
+    return tuple(out)
+
+
+def shortened(part: Part, lines: int, width: int = 100_000) -> Part:
+    """A diff with at most `lines` lines in all its listings; what is left out is counted."""
     if not isinstance(part, Column):
         return part
     children: list[Part] = []
+    left = lines
     for child in part.children:
-        if isinstance(child, Code) and len(child.lines) > MAX_LINES:
-            children.append(Code(child.lines[:MAX_LINES], child.label))
-            children.append(
-                Note(Text(f"{len(child.lines) - MAX_LINES} more lines not shown"), "warn")
-            )
+        if isinstance(child, Code) and len(child.lines) > max(left, 0):
+            kept = tuple(clipped(one, width) for one in child.lines[: max(left, 0)])
+            if kept:
+                children.append(Code(kept, child.label))
+            hidden = len(child.lines) - max(left, 0)
+            children.append(Note(Text(f"{hidden} more lines of {child.label} not shown"), "warn"))
+            left = 0
         else:
+            if isinstance(child, Code):
+                left -= len(child.lines)
+                child = Code(tuple(clipped(one, width) for one in child.lines), child.label)
             children.append(child)
     return Column(tuple(children))
 
@@ -268,7 +299,7 @@ def static_steps(panel: StepperPanel, title: str) -> Part:
     details = [
         Details(
             line(f"{i + 1}", Text(step.name, "strong"), panel.counts(i) or WORD[step.status]),
-            panel.view(i, "diff"),
+            shortened(panel.view(i, "diff"), STATIC_LINES, STATIC_WIDTH),
             step.status == "failed",
         )
         for i, step in enumerate(panel.steps)
