@@ -7,13 +7,16 @@ from typing import Any
 
 from workbench import te
 from workbench.core.errors import WorkbenchError
-from workbench.core.traverse import iter_nodes, substitute
-from workbench.ir.expr import Expr, Var, is_prim_var
+from workbench.core.structural import structural_hash
+from workbench.core.traverse import iter_nodes, rewrite, substitute
+from workbench.ir.expr import Expr, IntImm, Var, is_prim_var
 from workbench.ir.span import Span
 from workbench.ir.type import TupleType, Type
 from workbench.relax.analysis.variables import free_symbolic_vars
 from workbench.relax.expr import Constant, ShapeExpr, Tuple
+from workbench.relax.op.infer import simplify
 from workbench.relax.type import TensorType
+from workbench.tirx.expr import BinaryOp
 from workbench.tirx.function import PrimFunc
 from workbench.tirx.op.constants import const
 
@@ -25,14 +28,35 @@ class _Arguments:
         self.operands: list[Expr] = []
         self.placeholders: list[Any] = []
         self.symbols: dict[Var, Var] = {}
+        #: Sizes of arguments that are formulas: by structural hash, the kernel's own variable.
+        self.formulas: dict[int, tuple[Var, Expr]] = {}
         self._seen: dict[int, Any] = {}
 
     def symbolic(self, expr: Expr) -> Expr:
         """The expression over the kernel's own symbolic variables."""
+        if self.formulas:
+            expr = rewrite(expr, {BinaryOp: self._known_formula})
         for var in free_symbolic_vars(expr):
+            if any(var is own for own, _ in self.formulas.values()):
+                continue
             if var not in self.symbols:
                 self.symbols[var] = Var(var.name, var.ty)
         return substitute(expr, self.symbols)
+
+    def _known_formula(self, node: BinaryOp) -> Any:
+        found = self.formulas.get(structural_hash(node))
+        if found is not None:
+            return found[0]
+        return (yield node)
+
+    def size(self, dim: Expr) -> Expr:
+        """The extent of an argument: a formula of the caller is just a size for the kernel."""
+        if isinstance(dim, (Var, IntImm)):
+            return self.symbolic(dim)
+        key = structural_hash(dim)
+        if key not in self.formulas:
+            self.formulas[key] = (Var(f"size{len(self.formulas)}", dim.ty), dim)
+        return self.formulas[key][0]
 
     def convert(self, value: Any) -> Any:
         if isinstance(value, Expr) and isinstance(value.ty, TensorType):
@@ -64,7 +88,7 @@ class _Arguments:
                 nodes=[value],
             )
         name = value.name if isinstance(value, Var) else f"arg{len(self.operands)}"
-        shape = [self.symbolic(d) for d in ty.dims]
+        shape = [self.size(d) for d in ty.dims]
         placeholder = te.placeholder(shape, str(ty.dtype), name=name)
         self.operands.append(value)
         self.placeholders.append(placeholder)
@@ -106,9 +130,10 @@ def kernel_of_te(
     extra = {old: new for old, new in arguments.symbols.items() if id(new) not in known}
     params = [*arguments.placeholders, *outputs, *extra.values()]
     kernel = te.create_prim_func(params, "int64", span=span).without_attr("global_symbol")
-    back = {new: old for old, new in arguments.symbols.items()}
+    back: dict[Var, Expr] = {new: old for old, new in arguments.symbols.items()}
+    back.update(arguments.formulas.values())
     types: list[Type] = [
-        TensorType([substitute(d, back) for d in t.shape], str(t.dtype)) for t in outputs
+        TensorType([simplify(substitute(d, back)) for d in t.shape], str(t.dtype)) for t in outputs
     ]
     used = {id(v) for v in iter_nodes(kernel, Var) if is_prim_var(v)}
     scalars: list[Expr] = [old for old, new in extra.items() if id(new) in used]

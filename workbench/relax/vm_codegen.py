@@ -19,13 +19,13 @@ from workbench.relax.expr import (
     Tuple,
     TupleGetItem,
 )
+from workbench.relax.type import ShapeType
 from workbench.runtime.vm import Arg, ExecBuilder
 from workbench.tirx.function import PrimFunc
 
 _BUILTINS = {
     "relax.vm.alloc_storage": "vm.builtin.alloc_storage",
     "relax.vm.alloc_tensor": "vm.builtin.alloc_tensor",
-    "relax.vm.call_tir_dyn": "vm.builtin.call_tir_dyn",
 }
 
 
@@ -154,7 +154,10 @@ class _FunctionCodegen:
         """The name under which the machine finds the callee, and the arguments."""
         callee = e.op
         if isinstance(callee, GlobalVar):
-            return callee.name_hint, self.kernel_arguments(e)
+            arguments = self.kernel_arguments(e)
+            if arguments and self.is_kernel(callee) and isinstance(arguments[-1].ty, ShapeType):
+                return "vm.builtin.call_tir_dyn", [callee, *arguments]
+            return callee.name_hint, arguments
         if isinstance(callee, ExternFunc):
             return callee.global_symbol, list(e.args)
         if isinstance(callee, Op):

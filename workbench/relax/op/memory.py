@@ -6,7 +6,7 @@ from typing import Any
 
 from workbench.ir.expr import Call, Expr, StringImm
 from workbench.ir.type import TupleType, Type
-from workbench.relax.expr import DataTypeImm, ShapeExpr, Tuple, prim_value
+from workbench.relax.expr import DataTypeImm, ShapeExpr, prim_value
 from workbench.relax.op.registry import OpCall, relax_op
 from workbench.relax.type import AnyType, ShapeType, TensorType
 
@@ -105,9 +105,3 @@ def vm_alloc_tensor(
 def vm_kill_object(value: Expr) -> OpCall:
     """Empties a register."""
     return (value,), {}
-
-
-@relax_op("vm.call_tir_dyn", infer=_unit, pure=False)
-def vm_call_tir_dyn(func: Expr, args: Any) -> OpCall:
-    """Calls a kernel whose last argument, a shape, holds its scalars."""
-    return (func, args if isinstance(args, Expr) else Tuple(args)), {}

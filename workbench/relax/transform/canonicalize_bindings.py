@@ -4,19 +4,17 @@ from __future__ import annotations
 
 from typing import Any
 
-from workbench.core.traverse import iter_nodes
+from workbench.core.traverse import iter_nodes, rewrite
 from workbench.ir.expr import Var
 from workbench.ir.transform import PassContext, define_pass
 from workbench.relax.analysis import is_base_of
 from workbench.relax.analysis.variables import definable_tir_vars_in_type
 from workbench.relax.expr import (
-    DataflowBlock,
     DataflowVar,
     Function,
     MatchCast,
     Tuple,
     TupleGetItem,
-    VarBinding,
 )
 from workbench.relax.transform.rewriter import BindingRewriter, rewrite_bindings
 
@@ -29,7 +27,8 @@ def CanonicalizeBindings(func: Function, ctx: PassContext) -> Function:
     →
     gv = R.exp(x)
     """
-    outputs = _outputs(func)
+    outputs: dict[int, Var] = {}  # dataflow variable → the name under which its value leaves
+    kept: list[Var] = []
     tuples: dict[int, Tuple] = {}
 
     def visit(binding: Any, run: BindingRewriter) -> None:
@@ -40,20 +39,21 @@ def CanonicalizeBindings(func: Function, ctx: PassContext) -> Function:
             if isinstance(known, Tuple):
                 value = known.fields[value.index]
                 binding = binding.replace(value=value)
-        if value is binding.var:
-            return  # the output binding of a value that took its name above
         if isinstance(value, Var) and _says_nothing(binding):
-            run.replace(binding.var, value)
+            if isinstance(value, DataflowVar) and not isinstance(binding.var, DataflowVar):
+                kept.append(value)
+                first = outputs.setdefault(id(value), binding.var)
+                if first is not binding.var:
+                    run.replace(binding.var, first)
+            else:
+                run.replace(binding.var, value)
             return
-        out = outputs.get(id(binding.var))
-        if out is not None:  # the variable that leaves the block names the value itself
-            run.replace(binding.var, out)
-            binding = binding.replace(var=out)
         if isinstance(value, Tuple):
             tuples[id(binding.var)] = value
         run.keep(binding)
 
-    return rewrite_bindings(func, visit)
+    new = rewrite_bindings(func, visit)
+    return rewrite(new, {Var: lambda v: outputs.get(id(v))}) if outputs else new
 
 
 def _says_nothing(binding: Any) -> bool:
@@ -63,18 +63,3 @@ def _says_nothing(binding: Any) -> bool:
     fresh = definable_tir_vars_in_type(binding.ty)
     known = {id(v) for v in iter_nodes(binding.value.ty, Var)}
     return all(id(v) in known for v in fresh) and is_base_of(binding.ty, binding.value.ty)
-
-
-def _outputs(func: Function) -> dict[int, Var]:
-    """Dataflow variables → the variable under which their value leaves the block."""
-    out: dict[int, Var] = {}
-    for block in iter_nodes(func, DataflowBlock):
-        for binding in block.bindings:
-            value = binding.value
-            if (
-                isinstance(binding, VarBinding)
-                and not isinstance(binding.var, DataflowVar)
-                and isinstance(value, DataflowVar)
-            ):
-                out.setdefault(id(value), binding.var)
-    return out

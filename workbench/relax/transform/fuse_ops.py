@@ -12,8 +12,9 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from workbench.core.traverse import iter_nodes, substitute
-from workbench.ir.expr import Call, Expr, GlobalVar, Op, Var, is_prim_var
+from workbench.core.structural import structural_hash
+from workbench.core.traverse import iter_nodes, rewrite, substitute
+from workbench.ir.expr import Call, Expr, GlobalVar, IntImm, Op, Var, is_prim_var
 from workbench.ir.module import IRModule
 from workbench.ir.span import SequentialSpan, SourceName, Span
 from workbench.ir.transform import PassContext, define_pass
@@ -32,8 +33,11 @@ from workbench.relax.expr import (
     Tuple,
     VarBinding,
 )
+from workbench.relax.op.infer import simplify
 from workbench.relax.op.registry import OpPatternKind
 from workbench.relax.type import ShapeType, TensorType
+from workbench.tirx import expr as E
+from workbench.tirx.buffer import BufferType
 
 _Kind = OpPatternKind
 
@@ -268,39 +272,137 @@ def _fuse_block(
 def _outline(group: list[_Node], builder: BlockBuilder) -> VarBinding:
     """The call of a new function with the bindings of a group, bound to the group's result."""
     bindings = [n.binding for n in group if n.binding is not None]
-    inside = {id(b.var) for b in bindings}
-    arguments: dict[int, Expr] = {}
-    for binding in bindings:
-        for operand in _tensor_operands(binding.value):
-            if id(operand) not in inside:
-                arguments.setdefault(id(operand), operand)
-    images: dict[Any, Expr] = {}
-    symbols = _symbols(bindings, list(arguments.values()))
-    for symbol in symbols:
-        images[symbol] = Var(symbol.name, symbol.ty)
-    params: list[Var] = []
-    constants: dict[int, Var] = {}
-    for number, operand in enumerate(arguments.values()):
-        name = operand.name if isinstance(operand, Var) else f"param_{number}"
-        param = Var(name, substitute(operand.ty, images))
-        params.append(param)
-        if isinstance(operand, Var):
-            images[operand] = param
-        else:
-            constants[id(operand)] = param
-    extra = _undefined(symbols, arguments.values())
-    if extra:
-        params.append(Var("tir_vars", ShapeType([images[s] for s in extra])))
-    body = _body(bindings, images, constants)
+    outliner = _Outliner(builder)
+    func, args = outliner.function(bindings)
     name = "_".join(["fused", *(n.kernel for n in group)])
-    func = Function(params, body, None, True, {"Primitive": True}, span=_spans(bindings))
     gvar = builder.add_func(func, name if len(name) <= 96 else f"{name[:96]}_etc")
     last = bindings[-1]
-    args: list[Expr] = list(arguments.values())
-    if extra:
-        args.append(ShapeExpr(extra))
-    call = Call(gvar, tuple(args), ret_ty=last.value.ty, span=_spans(bindings))
+    call = Call(gvar, args, ret_ty=last.value.ty, span=_spans(bindings))
     return VarBinding(last.var, call, span=last.span)
+
+
+class _Outliner:
+    """Makes a function of bindings: variables and symbolic sizes of its own.
+
+    The size of an argument that is a formula of the caller is a plain variable of the function; the
+    sizes inside follow from the kernels, so that the function need not know the formula.
+    """
+
+    def __init__(self, builder: BlockBuilder) -> None:
+        self.builder = builder
+        self.images: dict[int, Expr] = {}
+        self.symbols: dict[int, tuple[Var, Var]] = {}  # caller's symbol → ours
+        self.formulas: dict[int, Var] = {}
+
+    def function(self, bindings: list[VarBinding]) -> tuple[Function, tuple[Expr, ...]]:
+        """The function and the arguments of its call."""
+        inside = {id(b.var) for b in bindings}
+        arguments: dict[int, Expr] = {}
+        for binding in bindings:
+            for operand in _tensor_operands(binding.value):
+                if id(operand) not in inside:
+                    arguments.setdefault(id(operand), operand)
+        params = [self.parameter(a, n) for n, a in enumerate(arguments.values())]
+        body = self.body(bindings)
+        args = list(arguments.values())
+        extra = self.undefined(params, body)
+        if extra:
+            params.append(Var("tir_vars", ShapeType([own for _, own in extra])))
+            args.append(ShapeExpr([old for old, _ in extra]))
+        func = Function(params, body, None, True, {"Primitive": True}, span=_spans(bindings))
+        return func, tuple(args)
+
+    def parameter(self, operand: Expr, number: int) -> Var:
+        name = operand.name if isinstance(operand, Var) else f"param_{number}"
+        ty = operand.ty
+        if isinstance(ty, TensorType) and ty.dims is not None:
+            ty = ty.replace(shape=ShapeExpr([self.size(d) for d in ty.dims]))
+        param = Var(name, ty)
+        self.images[id(operand)] = param
+        return param
+
+    def size(self, dim: Expr) -> Expr:
+        """The extent of an argument as the function calls it."""
+        if isinstance(dim, (Var, IntImm)):
+            return self.local(dim)
+        key = structural_hash(dim)
+        if key not in self.formulas:
+            self.formulas[key] = Var(f"size{len(self.formulas)}", dim.ty)
+        return self.formulas[key]
+
+    def local(self, node: Any) -> Any:
+        """A node over the function's own variables."""
+        return rewrite(node, {Var: self._variable, E.BinaryOp: self._formula})
+
+    def _variable(self, node: Var) -> Any:
+        found = self.images.get(id(node))
+        if found is not None:
+            return found
+        if is_prim_var(node):
+            own = Var(node.name, node.ty)
+            self.symbols[id(node)] = (node, own)
+            self.images[id(node)] = own
+            return own
+        return (yield node)
+
+    def _formula(self, node: E.BinaryOp) -> Any:
+        found = self.formulas.get(structural_hash(node))
+        if found is not None:
+            return found
+        return (yield node)
+
+    def body(self, bindings: list[VarBinding]) -> SeqExpr:
+        """The bindings over the function's own variables."""
+        out: list[Binding] = []
+        result: Var | None = None
+        for number, binding in enumerate(bindings):
+            call: Any = binding.value
+            fields = [self.images.get(id(f), f) for f in _tensor_operands(call)]
+            rest = tuple(self.local(a) for a in call.args[2:])
+            ty = self.result_type(call, fields) or self.local(call.ty)
+            new = Call(
+                call.op,
+                (call.args[0], Tuple(fields), *rest),
+                call.attrs,
+                (ty,),
+                ret_ty=ty,
+                span=call.span,
+            )
+            kind = Var if number == len(bindings) - 1 else DataflowVar
+            result = kind(binding.var.name, ty)
+            out.append(VarBinding(result, new, span=binding.span))
+            self.images[id(binding.var)] = result
+        assert result is not None
+        return SeqExpr((DataflowBlock(tuple(out)),), result)
+
+    def result_type(self, call: Any, fields: list[Expr]) -> TensorType | None:
+        """The type of a kernel's result, from its buffers and those of the given operands."""
+        kernel: Any = self.builder.functions[call.args[0]]
+        buffers = [p for p in kernel.params if isinstance(p.ty, BufferType)]
+        if len(buffers) != len(fields) + 1:
+            return None
+        known: dict[Var, Expr] = {}
+        for buffer, operand in zip(buffers, fields, strict=False):
+            dims = getattr(operand.ty, "dims", None)
+            if dims is None or len(dims) != len(buffer.shape):
+                return None
+            for size, dim in zip(buffer.shape, dims, strict=True):
+                if isinstance(size, Var):
+                    known.setdefault(size, dim)
+        shape = buffers[-1].shape
+        if any(v not in known for d in shape for v in iter_nodes(d, Var)):
+            return None
+        return TensorType([simplify(substitute(d, known)) for d in shape], call.ty.dtype)
+
+    def undefined(self, params: list[Var], body: SeqExpr) -> list[tuple[Var, Var]]:
+        """Symbols (the caller's and ours) that the body uses and no parameter's type defines."""
+        defined = {id(v) for p in params for v in definable_tir_vars_in_type(p.ty)}
+        used = {id(v) for v in iter_nodes(body, Var)}
+        return [
+            pair
+            for pair in self.symbols.values()
+            if id(pair[1]) in used and id(pair[1]) not in defined
+        ]
 
 
 def _tensor_operands(value: Any) -> list[Expr]:
@@ -308,47 +410,6 @@ def _tensor_operands(value: Any) -> list[Expr]:
     operands = value.args[1]
     fields = operands.fields if isinstance(operands, Tuple) else (operands,)
     return [f for f in fields if isinstance(f, (Var, Constant))]
-
-
-def _symbols(bindings: list[VarBinding], arguments: list[Expr]) -> list[Var]:
-    """Symbolic dimensions that occur in a group."""
-    found: dict[int, Var] = {}
-    for node in [*(a.ty for a in arguments), *(b.value for b in bindings)]:
-        for var in iter_nodes(node, Var):
-            if is_prim_var(var):
-                found.setdefault(id(var), var)
-    return list(found.values())
-
-
-def _undefined(symbols: list[Var], arguments: Any) -> list[Var]:
-    """Symbolic dimensions that the arguments' types do not define."""
-    defined = {id(v) for a in arguments for v in definable_tir_vars_in_type(a.ty)}
-    return [s for s in symbols if id(s) not in defined]
-
-
-def _body(
-    bindings: list[VarBinding], images: dict[Any, Expr], constants: dict[int, Var]
-) -> SeqExpr:
-    """The bindings over the new function's own variables."""
-    out: list[Binding] = []
-    result: Var | None = None
-    for number, binding in enumerate(bindings):
-        kind = Var if number == len(bindings) - 1 else DataflowVar
-        result = kind(binding.var.name, substitute(binding.var.ty, images))
-        value: Any = _with_constants(binding.value, constants)
-        out.append(VarBinding(result, substitute(value, images), span=binding.span))
-        images[binding.var] = result
-    assert result is not None
-    return SeqExpr((DataflowBlock(tuple(out)),), result)
-
-
-def _with_constants(call: Any, constants: dict[int, Var]) -> Any:
-    """A call whose constants are replaced by parameters."""
-    operands = call.args[1]
-    if not constants or not isinstance(operands, Tuple):
-        return call
-    fields = [constants.get(id(f), f) for f in operands.fields]
-    return call.replace(args=(call.args[0], Tuple(fields), *call.args[2:]))
 
 
 def _spans(bindings: list[VarBinding]) -> Span:
