@@ -24,6 +24,7 @@ from workbench.target.codegen.llvm_types import (
     vector,
 )
 from workbench.target.codegen.machine import CodegenError
+from workbench.target.codegen.strided import short_ramp, strided_load
 from workbench.tirx.expr import (
     EQ,
     GE,
@@ -313,6 +314,11 @@ def _load(fn: FunctionEmitter, e: BufferLoad) -> str:
                 f"call {kind} {callee}(ptr align {align} {address}, "
                 f"{vector('i1', dtype.lanes)} {mask}, {kind} zeroinitializer)"
             )
+        return scalar_ops.from_memory(fn, text, dtype)
+    short = short_ramp(at) if mask is None else None
+    if short is not None and e.buffer.dtype.lanes == 1:
+        address = element_address(fn, e.buffer, index(fn, short[0]))
+        text = strided_load(fn, e.buffer, address, short[1], dtype)
         return scalar_ops.from_memory(fn, text, dtype)
     pointers = _element_addresses(fn, e.buffer, at)
     lanes = dtype.lanes
