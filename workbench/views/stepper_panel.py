@@ -42,7 +42,8 @@ SIGN: dict[str, str] = {"changed": "●", "same": "○", "failed": "✗"}
 TONE: dict[str, Tone] = {"changed": "info", "same": "neutral", "failed": "bad"}
 #: Longer listings are cut (and say so): a message stays well under a megabyte.
 MAX_LINES = 2500
-#: Lines of each diff, and characters of a line, in the static view, which holds the diffs of all passes.
+#: Lines of each diff, and characters of a line, in the static view: it holds the diffs of all
+#: passes.
 STATIC_LINES, STATIC_WIDTH = 24, 160
 TABS = (("diff", "Diff"), ("after", "After"), ("before", "Before"), ("graph", "Graph"))
 
@@ -204,11 +205,9 @@ def script_code(text: str, label: str, language: str = "script") -> Part:
 
 
 def clipped(one: CodeLine | CodeFold, width: int) -> CodeLine | CodeFold:
-    """A line cut at `width` characters."""
+    """A line cut at `width` characters; a fold keeps its summary only."""
     if isinstance(one, CodeFold):
-        return CodeFold(
-            one.summary, tuple(replace(x, tokens=_cut(x.tokens, width)) for x in one.lines)
-        )
+        return CodeLine((Token(f"⋯ {one.summary}", "c"),))
     return replace(one, tokens=_cut(one.tokens, width))
 
 
@@ -224,15 +223,23 @@ def _cut(tokens: tuple[Token, ...], width: int) -> tuple[Token, ...]:
     return tuple(out)
 
 
-def shortened(part: Part, lines: int, width: int = 100_000) -> Part:
-    """A diff with at most `lines` lines in all its listings; what is left out is counted."""
+def shortened(part: Part, lines: int, width: int = 0) -> Part:
+    """A diff with at most `lines` lines in all its listings; what is left out is counted.
+
+    With `width`, lines are cut too, and folds closed for good.
+    """
     if not isinstance(part, Column):
         return part
+
+    def cut(some: tuple[CodeLine | CodeFold, ...]) -> tuple[CodeLine | CodeFold, ...]:
+        """Lines within the width."""
+        return tuple(clipped(one, width) for one in some) if width else some
+
     children: list[Part] = []
     left = lines
     for child in part.children:
         if isinstance(child, Code) and len(child.lines) > max(left, 0):
-            kept = tuple(clipped(one, width) for one in child.lines[: max(left, 0)])
+            kept = cut(child.lines[: max(left, 0)])
             if kept:
                 children.append(Code(kept, child.label))
             hidden = len(child.lines) - max(left, 0)
@@ -241,7 +248,7 @@ def shortened(part: Part, lines: int, width: int = 100_000) -> Part:
         else:
             if isinstance(child, Code):
                 left -= len(child.lines)
-                child = Code(tuple(clipped(one, width) for one in child.lines), child.label)
+                child = Code(cut(child.lines), child.label)
             children.append(child)
     return Column(tuple(children))
 
