@@ -6,7 +6,7 @@ WORKBENCH_EXAMPLES sets the number of examples (a run with 2,000 and more is mad
 import os
 
 import numpy as np
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from workbench.core import assert_structural_equal, structural_equal
@@ -25,6 +25,7 @@ common = settings(
     deadline=None,
     derandomize="WORKBENCH_EXAMPLES" not in os.environ,
     suppress_health_check=list(HealthCheck),
+    phases=[Phase.explicit, Phase.reuse, Phase.generate] if os.environ.get("WORKBENCH_EXAMPLES") else tuple(Phase),
 )
 
 

@@ -132,11 +132,12 @@ class _Tiler:
         if not rule.fits(reads, self.spatial, self.reduce):
             return None
         depth = total([a.extent for a in self.reduce])
-        tile = choose_tile(self.spatial, depth, reads, output, self.cpu)
+        tile = choose_tile(self.spatial, self.reduce, reads, output, self.cpu)
         if tile is None:
             return None
         self._pack(tile)
-        out = sch.cache_write(main, 0, "local")
+        contiguous = output.step(self.spatial[tile.vector].inner) == 1
+        out = sch.cache_write(main, 0, "local") if contiguous else self._local_sums(tile)
         epilogue = self._epilogue(out)
         self._fuse_groups(groups)
         self._tile(tile, depth, output, out, reads)
@@ -197,18 +198,31 @@ class _Tiler:
         self.packed: list[SBlockRV] = []
         if not tile.packed:
             return
-        sch, entry = self.sch, self.sch.entry_of(self.main)
-        last = {id(v) for v in self.spatial[tile.vector].variables}
-        order = [i for i, v in enumerate(entry.stmt.iter_vars) if id(v.var) not in last]
-        order += [i for i, v in enumerate(entry.stmt.iter_vars) if id(v.var) in last]
-        trial = sch.copy()
-        trial.reorder_block_iter_var(self.main, order)
+        sch = self.sch
+        order, back = self._vector_last(tile)
         numbers = sorted({a.number for a in tile.packed})
         sch.reorder_block_iter_var(self.main, order)
         for number in numbers:
             self.packed.append(sch.reindex(self.main, ("read", number)))
-        back = [order.index(i) for i in range(len(order))]
         sch.reorder_block_iter_var(self.main, back)
+
+    def _vector_last(self, tile: Tile) -> tuple[list[int], list[int]]:
+        """The order of block variables with the vector variable last, and the way back."""
+        entry = self.sch.entry_of(self.main)
+        last = {id(v) for v in self.spatial[tile.vector].variables}
+        order = [i for i, v in enumerate(entry.stmt.iter_vars) if id(v.var) not in last]
+        order += [i for i, v in enumerate(entry.stmt.iter_vars) if id(v.var) in last]
+        return order, [order.index(i) for i in range(len(order))]
+
+    def _local_sums(self, tile: Tile) -> SBlockRV:
+        """Sums in a buffer of their own, in which the vector variable is the fastest."""
+        sch, main = self.sch, self.main
+        order, back = self._vector_last(tile)
+        sch.reorder_block_iter_var(main, order)
+        out = sch.reindex(main, ("write", 0))
+        sch.set_scope(main, 0, "local")
+        sch.reorder_block_iter_var(main, back)
+        return out
 
     def _epilogue(self, out: SBlockRV) -> bool:
         """Lets the block that stores the tile store the final result."""
@@ -308,7 +322,12 @@ class _Tiler:
     def _store_loops(self, out: SBlockRV, contiguous: bool, tile: Tile, above: int) -> None:
         sch = self.sch
         loops = sch.get_loops(out)[above:]
-        if not loops or not contiguous:
+        if not loops:
+            return
+        if not contiguous:
+            # The sums are read across, so that the result is written along.
+            if len(loops) > 1:
+                sch.reorder(loops[-1], *loops[:-1])
             return
         extent = sch.get(loops[-1]).extent
         if isinstance(extent, IntImm) and extent.value % tile.lanes == 0:

@@ -16,8 +16,9 @@ from workbench.s_tir.dlight.access import Access, total
 from workbench.s_tir.dlight.cpu.machine import Cpu
 
 _LATENCY = 4.0
-_GATHER = 1.3  # cycles an element that is loaded by itself
-_PACK = 1.2  # cycles an element that is copied to another layout
+_GATHER = 2.5  # cycles an element that is loaded by itself
+_SHORT_STEP = 4  # steps up to this load whole vectors and shuffle them
+_PACK = 1.8  # cycles an element that is copied to another layout
 _SCATTER = 1.5  # cycles an element of a result that is stored by itself
 _L2_ELEMENTS = 160_000
 _CODE = 20.0  # what a written-out statement must save, in cycles, to be worth its compile time
@@ -56,15 +57,12 @@ def _ceil(a: int, b: int) -> int:
 
 def choose_tile(
     spatial: Sequence[Axis],
-    depth: int,
+    reduce: Sequence[Axis],
     reads: Sequence[Access],
     output: Access,
     cpu: Cpu,
 ) -> Tile | None:
-    """The cheapest tile, or None if no variable gives vectors.
-
-    `depth` is the number of steps of the reduction.
-    """
+    """The cheapest tile, or None if no variable gives vectors."""
     width = cpu.lanes(output.buffer.ty.dtype)
     best: Tile | None = None
     for v in range(len(spatial)):
@@ -75,7 +73,7 @@ def choose_tile(
             for r in rows_of:
                 for vectors, rows in _shapes(spatial, v, r, lanes, cpu):
                     tile = Tile(v, r, lanes, vectors, rows)
-                    if _price(tile, spatial, depth, reads, output, cpu, width) and (
+                    if _price(tile, spatial, reduce, reads, output, width) and (
                         best is None or tile.cycles < best.cycles
                     ):
                         best = tile
@@ -107,10 +105,9 @@ def _shapes(
 def _price(
     tile: Tile,
     spatial: Sequence[Axis],
-    depth: int,
+    reduce: Sequence[Axis],
     reads: Sequence[Access],
     output: Access,
-    cpu: Cpu,
     width: int,
 ) -> bool:
     """Sets `tile.cycles` and `tile.packed`; False if the tile makes no sense."""
@@ -119,6 +116,7 @@ def _price(
     unit = tile.lanes / width
     outer = total([a.extent for i, a in enumerate(spatial) if i not in (tile.vector, tile.row)])
     elements = total([a.extent for a in spatial])
+    depth = total([a.extent for a in reduce])
     loads, pack = 0.0, 0.0
     for access in reads:
         step = access.step(axis)
@@ -126,15 +124,15 @@ def _price(
         if step == 0:
             loads += 0.5 * times
             continue
-        regular = step == 1
-        if not regular:
-            gathered = tile.vectors * times * tile.lanes * _GATHER
-            reuse = elements * depth / tile.lanes
-            copying = access.elements * _PACK
-            saved = (gathered - 0.5 * tile.vectors * times) * reuse / (
-                tile.vectors * max(1, tile.rows)
-            )
-            if access.number < 0 or access.steps is None or saved < copying:
+        if step != 1:
+            if 2 <= step <= _SHORT_STEP:
+                gathered = tile.vectors * times * (step * 0.5 + (step - 1)) * max(unit, 0.5)
+            else:
+                gathered = tile.vectors * times * tile.lanes * _GATHER
+            copying = _copied(access, spatial, reduce) * _PACK
+            steps = elements * depth / (tile.lanes * tile.vectors * max(1, tile.rows))
+            saved = (gathered - 0.5 * tile.vectors * times) * steps
+            if access.number < 0 or access.steps is None or saved < 1.5 * copying:
                 loads += gathered
                 continue
             tile.packed.append(access)
@@ -147,6 +145,13 @@ def _price(
     code = tile.vectors * tile.rows * (2 if _ragged(spatial, tile) else 1)
     tile.cycles = steps * depth * step_cycles + pack + store + steps * 12 + code * _CODE
     return True
+
+
+def _copied(access: Access, spatial: Sequence[Axis], reduce: Sequence[Axis]) -> int:
+    """Elements of a copy indexed by the variables of the access: windows are written out."""
+    return total(
+        [a.extent for a in (*spatial, *reduce) if any(access.step(v) for v in a.variables)]
+    )
 
 
 def _ragged(spatial: Sequence[Axis], tile: Tile) -> bool:

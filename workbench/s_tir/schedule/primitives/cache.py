@@ -226,7 +226,10 @@ class CachePrimitives(ScheduleBase):
         """Puts the copying nest in its place and redirects the blocks to the copy."""
         state = self.state
         place = self._place(scope, writers, readers, subset, reading)
-        region = self._region(place, buffer, writers if not reading else readers)
+        users = list(readers if reading else writers)
+        if not all(state.is_below(e.key, place[0].key) for e in users):
+            users = list(writers)
+        region = self._region(place, buffer, users)
         self._last_copy = copy.name
         source, target = (buffer, copy) if reading else (copy, buffer)
         shared = place[0]
@@ -254,8 +257,8 @@ class CachePrimitives(ScheduleBase):
     ) -> tuple[Entry, Entry | None, bool]:
         """(the block or loop in whose body the copy goes, the neighbour, whether after it).
 
-        After the writer, inside the loops it shares with the readers; with no writer, or for a
-        choice of readers, in front of the first reader.
+        After the writer, inside the loops it shares with the nearest reader; with no writer, or for
+        a choice of readers, in front of the first reader.
         """
         others = list(readers)
         if not reading:
@@ -274,7 +277,7 @@ class CachePrimitives(ScheduleBase):
             return scope, None, False
         shared = scope
         for entry in self.state.loops_above(writers[0].key):
-            if others and all(self.state.is_below(o.key, entry.key) for o in others):
+            if any(self.state.is_below(o.key, entry.key) for o in others):
                 shared = entry
             else:
                 break

@@ -10,10 +10,11 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from workbench.core.traverse import substitute
-from workbench.ir.expr import Expr, Var
+from workbench.ir.expr import Expr, Range, Var
 from workbench.s_tir.analysis.access import get_sblock_read_write_region
 from workbench.s_tir.analysis.blocks import (
     REDUCTION,
+    analyzer_for,
     conjunction,
     conjuncts,
     reduction_reason,
@@ -33,6 +34,15 @@ from workbench.tirx.stmt import SBlock, SBlockRealize, SeqStmt, Stmt
 def _decompose_moves(sch: Any, entry: Entry, rv: Any) -> Iterable[Move]:
     for loop in sch.state.loops_above(entry.key) if entry.parent is not None else ():
         yield Move({"block": rv, "loop": sch.new_loop(loop.key)}, f"init before loop {loop.name!r}")
+
+
+def _driving(entry: Entry) -> set[int]:
+    """The loop variables that drive reduction variables."""
+    found: set[int] = set()
+    for v, value in zip(entry.stmt.iter_vars, entry.realize.iter_values, strict=True):
+        if v.iter_type == REDUCTION:
+            found |= vars_of(value)
+    return found
 
 
 class ReductionPrimitives(ScheduleBase):
@@ -75,10 +85,7 @@ class ReductionPrimitives(ScheduleBase):
         return self.new_block(found.key)
 
     def _check_above(self, entry: Entry, above: Sequence[Entry], target: Entry) -> None:
-        driving: set[int] = set()
-        for v, value in zip(entry.stmt.iter_vars, entry.realize.iter_values, strict=True):
-            if v.iter_type == REDUCTION:
-                driving |= vars_of(value)
+        driving = _driving(entry)
         for loop in above:
             if id(loop.stmt.loop_var) in driving:
                 raise ScheduleError(
@@ -109,10 +116,10 @@ class ReductionPrimitives(ScheduleBase):
         )
         reads, writes = get_sblock_read_write_region(init)
         init = init.replace(reads=tuple(reads), writes=tuple(writes))
-        needed = vars_of(tuple(values))
+        terms = conjuncts(entry.realize.predicate)
+        needed = vars_of(tuple(values)) | (vars_of(tuple(terms)) - _driving(entry))
         renamed: dict[Var, Expr] = {}
         copies: list[tuple[Any, Var]] = []
-        dropped: set[int] = set()
         for loop in loops:
             var = loop.stmt.loop_var
             if id(var) in needed:
@@ -120,12 +127,13 @@ class ReductionPrimitives(ScheduleBase):
                 renamed[var] = new
                 copies.append((loop.stmt, new))
             else:
-                dropped.add(id(var))
-        terms = [
-            substitute(t, renamed)
-            for t in conjuncts(entry.realize.predicate)
-            if not vars_of(t) & dropped
-        ]
+                # The init belongs to the first iteration of the reduction.
+                renamed[var] = loop.stmt.min
+        analyzer = analyzer_for(self.state.loops_above(entry.key))
+        for old, new in copies:
+            analyzer.bind(new, Range.from_min_extent(old.min, old.extent))
+        terms = [substitute(t, renamed) for t in terms]
+        terms = [t for t in terms if not analyzer.can_prove(t)]
         stmt: Stmt = SBlockRealize(
             tuple(substitute(v, renamed) for v in values),
             conjunction(terms),

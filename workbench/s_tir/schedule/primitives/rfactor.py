@@ -279,7 +279,10 @@ def _combining(
 ) -> Stmt:
     """The nest that combines the partial results."""
     block: SBlock = entry.stmt
-    kept = [e for e in loops if id(e.stmt.loop_var) in spatial or e.key is target.key]
+    reduces, _ = _driven(entry)
+    terms = [t for t in conjuncts(entry.realize.predicate) if not vars_of(t) & reduces]
+    needed = spatial | vars_of(tuple(terms))
+    kept = [e for e in loops if id(e.stmt.loop_var) in needed or e.key is target.key]
     kept.sort(key=lambda e: e.key is target.key)
     copies = {e.stmt.loop_var: Var(e.name, e.stmt.loop_var.ty) for e in kept}
     ty = target.stmt.loop_var.ty
@@ -309,13 +312,7 @@ def _combining(
             span=block.span,
         )
     )
-    reduces, _ = _driven(entry)
-    terms = [
-        substitute(t, copies)
-        for t in conjuncts(entry.realize.predicate)
-        if not vars_of(t) & reduces
-    ]
-
+    terms = [substitute(t, copies) for t in terms]
     stmt: Stmt = SBlockRealize(tuple(values), conjunction(terms), new)
     for e in reversed(kept):
         var = copies[e.stmt.loop_var]
