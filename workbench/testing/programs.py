@@ -411,7 +411,7 @@ class _Stage:
         for k in range(1, size):
             other = BufferLoad(local, (_const(k),))
             total = T.logical_or(total, other) if dtype.is_bool else T.maximum(total, other)
-        loop = For(var, 0, size, ForKind.SERIAL, fill)  # type: ignore[arg-type]
+        loop = For(var, 0, size, ForKind.SERIAL, fill)
         return SeqStmt.flatten(AllocBuffer(local), loop, BufferStore(self.target, total, place))
 
     def block(self, axes: list[Axis], values: list[Expr], guard: Any, reduces: bool) -> Stmt:
@@ -429,7 +429,7 @@ class _Stage:
             value = expression(ctx, dtype, self.depth)
         store = BufferStore(self.target, T.cast(dtype, value), place)
         block = SBlock(tuple(variables), (), (), f"b_{self.target.name}", store, init)
-        always = IntImm("bool", 1)  # type: ignore[arg-type]
+        always = IntImm("bool", 1)
         return SBlockRealize(tuple(values), always if guard is None else guard, block)
 
     def scan(self) -> Stmt:
@@ -448,7 +448,7 @@ class _Stage:
                 clear,
                 0,
                 n,
-                ForKind.SERIAL,  # type: ignore[arg-type]
+                ForKind.SERIAL,
                 BufferStore(self.target, T.const(0, dtype), (clear,)),
             ),
             AllocBuffer(count),
@@ -458,7 +458,7 @@ class _Stage:
                 0,
                 n,
                 ForKind.SERIAL,
-                SeqStmt.flatten(  # type: ignore[arg-type]
+                SeqStmt.flatten(
                     IfThenElse(condition(inside, 1), Continue()),
                     BufferStore(self.target, expression(inside, dtype, self.depth), (var,)),
                     BufferStore(count, T.add(rest, 1), (zero,)),
@@ -533,7 +533,7 @@ def programs(
             temporaries.append(target)
     if with_blocks:
         root = SBlock((), (), (), "root", SeqStmt.flatten(stages), None, tuple(temporaries))
-        body: Stmt = SBlockRealize((), IntImm("bool", 1), root)  # type: ignore[arg-type]
+        body: Stmt = SBlockRealize((), IntImm("bool", 1), root)
     else:
         body = SeqStmt.flatten([AllocBuffer(b) for b in temporaries], stages)
     func = PrimFunc(params, body, attrs={"global_symbol": "main", "tirx.noalias": True})

@@ -108,9 +108,8 @@ class _Regions:
         shape, lows, same = [], [], True
         for r, old in zip(self.region, self.buffer.ty.shape, strict=True):
             extent = self._constant(r.extent)
-            smaller = extent is not None and (not isinstance(old, IntImm) or extent < old.value)
-            if smaller:
-                shape.append(IntImm(old.dtype, max(extent, 1)))  # type: ignore[type-var]
+            if extent is not None and (not isinstance(old, IntImm) or extent < old.value):
+                shape.append(IntImm(old.dtype, max(extent, 1)))
                 lows.append(r.min)
                 same = False
             else:

@@ -26,8 +26,9 @@ def LowerMatchBuffer(func: PrimFunc, ctx: PassContext) -> PrimFunc:
     """
     views: dict[int, MatchBufferRegion] = {}
     symbols: dict[Var, Expr] = {}
-    for block in iter_nodes(func.body, SBlock):
-        for match in block.match_buffers:
+    blocks: list[SBlock] = list(iter_nodes(func.body, SBlock))
+    for node in blocks:
+        for match in node.match_buffers:
             views[id(match.buffer)] = match
             _bind_symbols(func, match, symbols)
     if not views:
@@ -110,7 +111,7 @@ def _bind_symbols(func: PrimFunc, match: MatchBufferRegion, symbols: dict[Var, E
     for extent, part in zip(buffer.shape, region[skip:], strict=True):
         if isinstance(extent, Var):
             symbols[extent] = part.extent
-    strides = list(source.strides)
+    strides: list[Expr] = list(source.strides)
     if not strides:
         strides = [IntImm("int32", 1)]
         for extent in reversed(source.shape[1:]):

@@ -61,7 +61,7 @@ def LowerOpaqueBlock(func: PrimFunc, ctx: PassContext) -> PrimFunc:
         if allocations:
             body = SeqStmt.flatten(allocations, body)
         if isinstance(predicate, IntImm):
-            return body if predicate.value else Evaluate(IntImm("int32", 0))  # type: ignore[arg-type]
+            return body if predicate.value else Evaluate(IntImm("int32", 0))
         return IfThenElse(op.likely(predicate), body, span=made_from(block))
 
     def loop(node: For) -> Rewriting:
@@ -101,7 +101,7 @@ def _is_pragma(key: str) -> bool:
 def _with_pragmas(body: Stmt, annotations: Mapping[str, Any], origin: Any) -> Stmt:
     for key, value in reversed(list(annotations.items())):
         if _is_pragma(key):
-            body = AttrStmt(IntImm("int32", 0), key, value, body, span=made_from(origin))  # type: ignore[arg-type]
+            body = AttrStmt(IntImm("int32", 0), key, value, body, span=made_from(origin))
     return body
 
 

@@ -71,7 +71,7 @@ class _Place:
         if not added:
             return new
         block = SBlock((), (), (), "", new.body, None, tuple(added), span=made_from(node))
-        realize = SBlockRealize((), IntImm("bool", 1), block, span=made_from(node))  # type: ignore[arg-type]
+        realize = SBlockRealize((), IntImm("bool", 1), block, span=made_from(node))
         return new.replace(body=realize)
 
 

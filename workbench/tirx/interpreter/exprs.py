@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from workbench.core.dispatch import Dispatch
-from workbench.ir.expr import Call, FloatImm, GlobalVar, IntImm, Op, StringImm, Var
+from workbench.ir.expr import FloatImm, GlobalVar, IntImm, StringImm, Var
 from workbench.runtime.dtype import DataType
 from workbench.tirx import expr as e
 from workbench.tirx.interpreter import values
@@ -71,6 +71,11 @@ class ExprCompiler:
             "_cv": self.bounds.check_vector,
         }
         self.counter = 0
+        #: Statements that the branch compiled last needs in front of it.
+        self.pending: list[str] = []
+        #: Pointers to the data of buffers, and their offsets in elements, as source.
+        self.pointers: dict[int, str] = {}
+        self.offsets: dict[int, str] = {}
 
     # Emission
 
@@ -112,15 +117,24 @@ class ExprCompiler:
             self.space[name] = dtype.numpy().type
         return name
 
+    def pointer(self, buffer: Var) -> str:
+        """Source of the pointer to a buffer's data."""
+        self.name(buffer)
+        return self.pointers[id(buffer)]
+
+    def callee(self, gvar: GlobalVar) -> str:
+        """The name under which another function of the module is called."""
+        raise InterpretError(f"{gvar.name_hint} cannot be called here", root=self.root)
+
     # Driving
 
     def expr(self, node: Any) -> Val:
         """Compiles an expression of any depth."""
         stack: list[Steps] = [HANDLERS(node, self)]
-        result: Val | None = None
+        result: Any = None
         while stack:
             try:
-                wanted = stack[-1].send(result)  # type: ignore[arg-type]
+                wanted = stack[-1].send(result)
             except StopIteration as stop:
                 stack.pop()
                 result = self.cut(stop.value)
@@ -163,14 +177,15 @@ def _captured(run: ExprCompiler, node: Any, mask: str | None) -> Steps:
     val = yield node
     run.indent -= 1
     own, run.lines, run.mask = run.lines, saved_lines, saved_mask
-    run.pending = own  # type: ignore[attr-defined]
+    run.pending = own
     return val
 
 
 HANDLERS = Dispatch("interpreter: expression")
 
 
-def _depth(*vals: Val) -> int:
+def depth_of(*vals: Val) -> int:
+    """The nesting of an expression over compiled operands."""
     return 1 + max(v.depth for v in vals)
 
 
@@ -208,7 +223,10 @@ def _var(node: Var, run: ExprCompiler) -> Steps:
 
 
 def _numbers(a: Val, b: Val) -> tuple[int, int, int, int]:
-    assert a.lo is not None and a.hi is not None and b.lo is not None and b.hi is not None
+    assert a.lo is not None
+    assert a.hi is not None
+    assert b.lo is not None
+    assert b.hi is not None
     return a.lo, a.hi, b.lo, b.hi
 
 
@@ -244,15 +262,15 @@ def _simple(node: Any, run: ExprCompiler) -> Steps:
     sign, bounds = _SIMPLE[type(node)]
     src = f"({a.src} {sign} {b.src})"
     if node.dtype.is_float:
-        return Val(src, node.dtype, vec=a.vec or b.vec, depth=_depth(a, b))
+        return Val(src, node.dtype, vec=a.vec or b.vec, depth=depth_of(a, b))
     lo, hi = bounds(*_numbers(a, b))
     if a.vec or b.vec:
         low, high = int_range(node.dtype.base)
         inside = lo >= low and hi <= high
         if node.dtype.is_bool:
             src = f"(({src}) != 0)" if type(node) is e.Mul else f"np.not_equal({a.src}, {b.src})"
-        return Val(src, node.dtype, *((lo, hi) if inside else (low, high)), True, _depth(a, b))
-    return run.fit(src, node.dtype, lo, hi, _depth(a, b))
+        return Val(src, node.dtype, *((lo, hi) if inside else (low, high)), True, depth_of(a, b))
+    return run.fit(src, node.dtype, lo, hi, depth_of(a, b))
 
 
 def _floor_div_range(a: int, b: int, c: int, d: int) -> tuple[int, int]:
@@ -272,7 +290,7 @@ _DIVISION = {
 def _division(node: Any, run: ExprCompiler) -> Steps:
     a, b = yield from _both(node, run)
     sign, function = _DIVISION[type(node)]
-    depth = _depth(a, b)
+    depth = depth_of(a, b)
     if node.dtype.is_float:
         vec = a.vec or b.vec
         if type(node) is e.Div:
@@ -319,7 +337,7 @@ def _extremum(node: Any, run: ExprCompiler) -> Steps:
         src = f"_v.float_{which}({a.src}, {b.src})"
     else:
         src = f"{which}({a.src}, {b.src})"
-    return Val(src, node.dtype, lo, hi, vec, _depth(a, b))
+    return Val(src, node.dtype, lo, hi, vec, depth_of(a, b))
 
 
 _COMPARE = {e.EQ: "==", e.NE: "!=", e.LT: "<", e.LE: "<=", e.GT: ">", e.GE: ">="}
@@ -329,21 +347,21 @@ _COMPARE = {e.EQ: "==", e.NE: "!=", e.LT: "<", e.LE: "<=", e.GT: ">", e.GE: ">="
 def _compare(node: Any, run: ExprCompiler) -> Steps:
     a, b = yield from _both(node, run)
     src = f"({a.src} {_COMPARE[type(node)]} {b.src})"
-    return Val(src, node.dtype, 0, 1, a.vec or b.vec, _depth(a, b))
+    return Val(src, node.dtype, 0, 1, a.vec or b.vec, depth_of(a, b))
 
 
 @HANDLERS.register(e.And, e.Or)
 def _logic(node: Any, run: ExprCompiler) -> Steps:
     a, b = yield from _both(node, run)
     sign = "&" if type(node) is e.And else "|"
-    return Val(f"({a.src} {sign} {b.src})", node.dtype, 0, 1, a.vec or b.vec, _depth(a, b))
+    return Val(f"({a.src} {sign} {b.src})", node.dtype, 0, 1, a.vec or b.vec, depth_of(a, b))
 
 
 @HANDLERS.register(e.Not)
 def _not(node: e.Not, run: ExprCompiler) -> Steps:
     a = yield node.a
     src = f"np.logical_not({a.src})" if a.vec else f"(not {a.src})"
-    return Val(src, node.dtype, 0, 1, a.vec, _depth(a))
+    return Val(src, node.dtype, 0, 1, a.vec, depth_of(a))
 
 
 @HANDLERS.register(e.Select)
@@ -353,22 +371,23 @@ def _select(node: e.Select, run: ExprCompiler) -> Steps:
     b = yield node.false_value
     vec = c.vec or a.vec or b.vec
     return Val(
-        _choose(run, c, a, b, node.dtype) if vec else f"_v.select({c.src}, {a.src}, {b.src})",
+        choose(run, c, a, b, node.dtype) if vec else f"_v.select({c.src}, {a.src}, {b.src})",
         node.dtype,
-        *_hull(a, b),
+        *hull(a, b),
         vec,
-        _depth(c, a, b),
+        depth_of(c, a, b),
     )
 
 
-def _choose(run: ExprCompiler, c: Val, a: Val, b: Val, dtype: DataType) -> str:
+def choose(run: ExprCompiler, c: Val, a: Val, b: Val, dtype: DataType) -> str:
     """A vector choice; the result keeps the exact type (Python ints are weakly typed)."""
     kind = run.numpy_type(dtype)
     sides = [v.src if v.vec else f"np.asarray({v.src}, dtype={kind})" for v in (a, b)]
     return f"np.where({c.src}, {sides[0]}, {sides[1]})"
 
 
-def _hull(a: Val, b: Val) -> tuple[int | None, int | None]:
+def hull(a: Val, b: Val) -> tuple[int | None, int | None]:
+    """The smallest range around both values."""
     if a.lo is None or b.lo is None or a.hi is None or b.hi is None:
         return None, None
     return min(a.lo, b.lo), max(a.hi, b.hi)
@@ -380,13 +399,13 @@ def _cast(node: e.Cast, run: ExprCompiler) -> Steps:
     to, source = node.dtype, a.dtype
     if a.vec:
         kind = run.numpy_type(to)
-        inside = a.lo is not None and not to.is_float and not source.is_float
         low, high = (None, None) if to.is_float else int_range(to.base)
-        if inside and low is not None and high is not None and low <= a.lo and a.hi <= high:  # type: ignore[operator]
-            low, high = a.lo, a.hi
-        return Val(f"_v.cast_vector({a.src}, {kind})", to, low, high, True, _depth(a))
+        if low is not None and high is not None and a.lo is not None and a.hi is not None:
+            if not source.is_float and low <= a.lo and a.hi <= high:
+                low, high = a.lo, a.hi
+        return Val(f"_v.cast_vector({a.src}, {kind})", to, low, high, True, depth_of(a))
     if to.is_bool:
-        return Val(f"({a.src} != 0)", to, 0, 1, depth=_depth(a))
+        return Val(f"({a.src} != 0)", to, 0, 1, depth=depth_of(a))
     if to.is_float:
         kind = run.numpy_type(to)
         if (
@@ -394,14 +413,15 @@ def _cast(node: e.Cast, run: ExprCompiler) -> Steps:
             or source.is_bool
             or (a.lo is not None and a.lo >= -(2**24) and a.hi is not None and a.hi <= 2**24)
         ):
-            return Val(f"{kind}({a.src})", to, depth=_depth(a))
+            return Val(f"{kind}({a.src})", to, depth=depth_of(a))
         exact = "np.uint64" if source.is_uint else "np.int64"
-        return Val(f"{exact}({a.src}).astype({kind})", to, depth=_depth(a) + 1)
+        return Val(f"{exact}({a.src}).astype({kind})", to, depth=depth_of(a) + 1)
     if source.is_float:
-        return run.fit(f"_v.float_to_int({a.src})", to, -(1 << 70), 1 << 70, _depth(a))
-    assert a.lo is not None and a.hi is not None
+        return run.fit(f"_v.float_to_int({a.src})", to, -(1 << 70), 1 << 70, depth_of(a))
+    assert a.lo is not None
+    assert a.hi is not None
     src = f"int({a.src})" if source.is_bool else a.src
-    return run.fit(src, to, a.lo, a.hi, _depth(a))
+    return run.fit(src, to, a.lo, a.hi, depth_of(a))
 
 
 @HANDLERS.register(e.Let)
@@ -431,14 +451,14 @@ def _ramp(node: e.Ramp, run: ExprCompiler) -> Steps:
         low, high = int_range(node.dtype.base)
         first, last = b0 + min(0, s0 * (lanes - 1)), b1 + max(0, s1 * (lanes - 1))
         lo, hi = (first, last) if first >= low and last <= high else (low, high)
-    return Val(src, node.dtype, lo, hi, True, _depth(base, stride))
+    return Val(src, node.dtype, lo, hi, True, depth_of(base, stride))
 
 
 @HANDLERS.register(e.Broadcast)
 def _broadcast(node: e.Broadcast, run: ExprCompiler) -> Steps:
     value = yield node.value
     src = f"_v.broadcast({value.src}, {_lanes(node.lanes)}, {run.numpy_type(node.dtype)})"
-    return Val(src, node.dtype, value.lo, value.hi, True, _depth(value))
+    return Val(src, node.dtype, value.lo, value.hi, True, depth_of(value))
 
 
 @HANDLERS.register(e.Shuffle)
@@ -456,7 +476,7 @@ def _shuffle(node: e.Shuffle, run: ExprCompiler) -> Steps:
     vec = node.dtype.lanes > 1
     if not vec:
         src = f"_v.scalar({src}[0])"
-    return Val(src, node.dtype, vec=vec, depth=_depth(*parts, *picks))
+    return Val(src, node.dtype, vec=vec, depth=depth_of(*parts, *picks))
 
 
 def index_source(run: ExprCompiler, node: Any, vals: list[Val]) -> tuple[str, bool]:
@@ -493,7 +513,7 @@ def _load(node: e.BufferLoad, run: ExprCompiler) -> Steps:
     for item in node.indices:
         vals.append((yield item))
     name = run.name(node.buffer)
-    depth = _depth(*vals) if vals else 1
+    depth = depth_of(*vals) if vals else 1
     dtype: DataType = node.dtype
     if node.predicate is not None:
         return (yield from _masked_load(node, run, name, vals))
@@ -514,193 +534,3 @@ def _masked_load(node: e.BufferLoad, run: ExprCompiler, name: str, vals: list[Va
     kind = run.numpy_type(node.dtype)
     src = f"np.where({mask}, {name}[{index}], np.zeros(1, dtype={kind}))"
     return Val(src, node.dtype, vec=True, depth=2)
-
-
-# Calls
-
-
-@HANDLERS.register(Call)
-def _call(node: Call, run: ExprCompiler) -> Steps:
-    if isinstance(node.op, GlobalVar):
-        return (yield from _call_function(node, run))
-    assert isinstance(node.op, Op)
-    special = CALLS.get(node.op.name)
-    if special is not None:
-        return (yield from special(node, run))
-    meaning = node.op.attr("numpy")
-    if meaning is None:
-        raise InterpretError(
-            f"the interpreter has no meaning for {node.op.name}", nodes=(node,), root=run.root
-        )
-    vals = []
-    for item in node.args:
-        vals.append((yield item))
-    name = f"_op_{node.op.name.replace('.', '_')}"
-    run.space.setdefault(name, meaning)
-    vec = any(v.vec for v in vals)
-    args = []
-    for val in vals:
-        exact = not val.vec and not val.dtype.is_float and not val.dtype.is_handle
-        args.append(f"{run.numpy_type(val.dtype)}({val.src})" if exact else val.src)
-    src = f"{name}({', '.join(args)})"
-    if not vec and not node.dtype.is_float:
-        src = f"bool({src})" if node.dtype.is_bool else f"int({src})"
-    return Val(src, node.dtype, vec=vec, depth=_depth(*vals) + 1)
-
-
-def _if_then_else(node: Call, run: ExprCompiler) -> Steps:
-    condition = yield node.args[0]
-    if condition.vec:
-        return (yield from _masked_choice(node, run, condition))
-    a = yield (node.args[1], run.mask)
-    lines_a = run.pending  # type: ignore[attr-defined]
-    b = yield (node.args[2], run.mask)
-    lines_b = run.pending  # type: ignore[attr-defined]
-    hull = _hull(a, b)
-    vec = a.vec or b.vec
-    kind = run.numpy_type(node.dtype) if vec else ""
-    sides = [v.src if v.vec or not vec else f"np.asarray({v.src}, dtype={kind})" for v in (a, b)]
-    if not lines_a and not lines_b:
-        src = f"({sides[0]} if {condition.src} else {sides[1]})"
-        return Val(src, node.dtype, *hull, vec, _depth(condition, a, b))
-    name = run.fresh("t")
-    run.emit(f"if {condition.src}:")
-    run.lines.extend(lines_a)
-    run.emit(f"    {name} = {sides[0]}")
-    run.emit("else:")
-    run.lines.extend(lines_b)
-    run.emit(f"    {name} = {sides[1]}")
-    return Val(name, node.dtype, *hull, vec)
-
-
-def _masked_choice(node: Call, run: ExprCompiler, condition: Val) -> Steps:
-    """A vector condition: both sides are evaluated, loads only in the lanes that choose them."""
-    yes, no = run.fresh("mask"), run.fresh("mask")
-    outer = f" & {run.mask}" if run.mask else ""
-    run.emit(f"{yes} = ({condition.src}){outer}")
-    run.emit(f"{no} = np.logical_not({condition.src}){outer}")
-    sides = []
-    for item, mask in ((node.args[1], yes), (node.args[2], no)):
-        val = yield (item, mask)
-        run.lines.extend(line[4:] for line in run.pending)  # type: ignore[attr-defined]
-        sides.append(val)
-    a, b = sides
-    src = _choose(run, Val(yes, DataType("bool"), vec=True), a, b, node.dtype)
-    return Val(src, node.dtype, *_hull(a, b), True, _depth(a, b))
-
-
-def _reinterpret(node: Call, run: ExprCompiler) -> Steps:
-    a = yield node.args[0]
-    if node.dtype.is_handle or a.dtype.is_handle:
-        return Val(a.src, node.dtype, depth=a.depth)
-    source, target = run.numpy_type(a.dtype), run.numpy_type(node.dtype)
-    return Val(f"_v.bitcast({a.src}, {source}, {target})", node.dtype, vec=a.vec, depth=_depth(a))
-
-
-def _buffer_data(node: Call, run: ExprCompiler) -> Steps:
-    buffer = node.args[0]
-    assert isinstance(buffer, Var)
-    return Val(run.pointer(buffer), DataType("handle"))  # type: ignore[attr-defined]
-    yield
-
-
-def _address_of(node: Call, run: ExprCompiler) -> Steps:
-    load = node.args[0]
-    if not isinstance(load, e.BufferLoad):
-        raise InterpretError("the address of a scalar has no meaning here", nodes=(node,))
-    vals = []
-    for item in load.indices:
-        vals.append((yield item))
-    name = run.name(load.buffer)
-    pointer = run.pointer(load.buffer)  # type: ignore[attr-defined]
-    terms = [f"({v.src}) * {name}.strides[{k}]" for k, v in enumerate(vals)]
-    offset = run.offsets.get(id(load.buffer), "0")  # type: ignore[attr-defined]
-    moved = " + ".join([f"{offset} * {name}.itemsize", *terms])
-    return Val(f"{pointer}.moved({moved})", DataType("handle"), depth=3)
-
-
-def _add_byte_offset(node: Call, run: ExprCompiler) -> Steps:
-    a = yield node.args[0]
-    b = yield node.args[1]
-    return Val(f"{a.src}.moved({b.src})", DataType("handle"), depth=_depth(a, b))
-
-
-def _access_ptr(node: Call, run: ExprCompiler) -> Steps:
-    pointer = yield node.args[1]
-    offset = yield node.args[2]
-    size = node.args[0].dtype.itemsize
-    src = f"{pointer.src}.moved(({offset.src}) * {size})"
-    return Val(src, DataType("handle"), depth=_depth(pointer, offset))
-
-
-def _isnull(node: Call, run: ExprCompiler) -> Steps:
-    a = yield node.args[0]
-    return Val(f"({a.src} is None)", node.dtype, 0, 1, depth=_depth(a))
-
-
-def _undef(node: Call, run: ExprCompiler) -> Steps:
-    return Val("0", node.dtype, 0, 0)
-    yield
-
-
-def _large_uint(node: Call, run: ExprCompiler) -> Steps:
-    low = yield node.args[0]
-    high = yield node.args[1]
-    return Val(f"(({high.src} << 32) + {low.src})", node.dtype, depth=_depth(low, high))
-
-
-def _packed(node: Call, run: ExprCompiler) -> Steps:
-    first = node.args[0]
-    assert isinstance(first, StringImm)
-    args = []
-    for item in node.args[1:]:
-        args.append((yield item))
-    from workbench.runtime.function import get_global_func
-
-    name = run.constant(get_global_func(first.value), "packed")
-    return Val(f"{name}({', '.join(a.src for a in args)})", node.dtype, depth=3)
-
-
-def _call_function(node: Call, run: ExprCompiler) -> Steps:
-    args = []
-    for item in node.args:
-        if isinstance(item, Var) and item.ty.__family__ == "buffer":
-            args.append(Val(run.name(item), DataType("handle")))
-        else:
-            args.append((yield item))
-    assert isinstance(node.op, GlobalVar)
-    name = run.callee(node.op, node)  # type: ignore[attr-defined]
-    return Val(
-        f"{name}({', '.join(a.src for a in args)})",
-        node.ty.dtype if hasattr(node.ty, "dtype") else DataType("void"),
-        depth=3,
-    )
-
-
-def _unsupported(why: str) -> Callable[[Call, ExprCompiler], Steps]:
-    def fail(node: Call, run: ExprCompiler) -> Steps:
-        assert isinstance(node.op, Op)
-        raise InterpretError(f"{node.op.name}: {why}", nodes=(node,), root=run.root)
-        yield
-
-    return fail
-
-
-_THREADS = "threads run one after another here, so exchange among them has no meaning"
-CALLS: dict[str, Callable[[Call, ExprCompiler], Steps]] = {
-    "tirx.if_then_else": _if_then_else,
-    "tirx.reinterpret": _reinterpret,
-    "tirx.buffer_data": _buffer_data,
-    "tirx.address_of": _address_of,
-    "tirx.handle_add_byte_offset": _add_byte_offset,
-    "tirx.tvm_access_ptr": _access_ptr,
-    "tirx.isnullptr": _isnull,
-    "tirx.undef": _undef,
-    "tirx.large_uint_imm": _large_uint,
-    "tirx.tvm_call_packed": _packed,
-    "tirx.tvm_call_cpacked": _packed,
-    "tirx.tvm_storage_sync": _unsupported(_THREADS),
-    "tirx.tvm_thread_allreduce": _unsupported(_THREADS),
-    "tirx.call_extern": _unsupported("an external function has no meaning in NumPy"),
-    "tirx.call_pure_extern": _unsupported("an external function has no meaning in NumPy"),
-}

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import workbench.tirx.interpreter.calls  # noqa: F401  (registers the calls)
 from workbench.core.dispatch import Dispatch
 from workbench.core.structural import structural_equal
 from workbench.core.traverse import iter_nodes
@@ -40,13 +41,10 @@ class ProgramCompiler(ExprCompiler):
         self.func = func
         self.find_callee = callee
         self.vectorize = vectorize
-        self.pointers: dict[int, str] = {}
-        self.offsets: dict[int, str] = {}
         self.roots: dict[int, Any] = {}
-        self.pending: list[str] = []
 
-    def compile(self) -> Callable[..., Any]:
-        """The Python function of the program."""
+    def compile(self) -> tuple[Callable[..., Any], str]:
+        """The Python function of the program, and its source."""
         names = [self.define(p) for p in self.func.params]
         head = f"def _program({', '.join(names)}):"
         for param in self.func.params:
@@ -59,18 +57,11 @@ class ProgramCompiler(ExprCompiler):
             compile(source, f"<interpreted {self.func.attrs.get('global_symbol', '')}>", "exec"),
             self.space,
         )
-        function = self.space["_program"]
-        function.source = source
-        return function
+        return self.space["_program"], source
 
-    def callee(self, gvar: GlobalVar, node: Call) -> str:
+    def callee(self, gvar: GlobalVar) -> str:
         """The name under which another function of the module is called."""
         return self.constant(self.find_callee(gvar), "callee")
-
-    def pointer(self, buffer: Var) -> str:
-        """Source of the pointer to a buffer's data."""
-        self.name(buffer)
-        return self.pointers[id(buffer)]
 
     def declare(self, buffer: Var, pointer: str, root: Any) -> None:
         """Notes what is known of a buffer whose array has been defined."""
@@ -78,7 +69,7 @@ class ProgramCompiler(ExprCompiler):
         self.pointers[id(buffer)] = pointer
         self.roots[id(buffer)] = root
         if buffer.ty.elem_offset is not None:
-            free = [v for v in iter_nodes(buffer.ty.elem_offset, Var)]
+            free = list(iter_nodes(buffer.ty.elem_offset, Var))
             if all(id(v) in self.names or id(v) in self.consts for v in free):
                 self.offsets[id(buffer)] = self.expr(buffer.ty.elem_offset).src
 
@@ -161,7 +152,6 @@ class ProgramCompiler(ExprCompiler):
         plan = _plan(self, loop)
         if plan is None:
             return False
-        mark = len(self.lines), self.counter
         kind = self.numpy_type(loop.loop_var.dtype)
         name = self.define(loop.loop_var)
         self.emit(f"{name} = np.arange({low.src}, {high.src}, dtype={kind})")
@@ -172,7 +162,6 @@ class ProgramCompiler(ExprCompiler):
         plan(self, name)
         self.indent -= 1
         self.vector_vars.discard(id(loop.loop_var))
-        assert mark
         return True
 
 
@@ -462,13 +451,12 @@ def _for(node: s.For, run: ProgramCompiler) -> None:
     if low.lo is not None and low.lo == low.hi == 0:
         high = extent
     else:
-        bounds = (low.lo, low.hi, extent.lo, extent.hi)
-        known = None not in bounds
-        high = Val(
-            f"{low.src} + {extent.src}",
-            low.dtype,
-            *((low.lo + extent.lo, low.hi + extent.hi) if known else (None, None)),  # type: ignore[operator]
-        )
+        lo = hi = None
+        if low.lo is not None and extent.lo is not None:
+            lo = low.lo + extent.lo
+        if low.hi is not None and extent.hi is not None:
+            hi = low.hi + extent.hi
+        high = Val(f"{low.src} + {extent.src}", low.dtype, lo, hi)
     if isinstance(step, int) and run.vector_loop(node, low, high, step):
         return
     name = run.define(node.loop_var)

@@ -17,10 +17,10 @@ from workbench.tirx.function import PrimFunc
 from workbench.tirx.interpreter.program import ProgramCompiler
 from workbench.tirx.interpreter.values import InterpretError, Pointer, int_range, strided
 
+Compiled = tuple[Callable[..., Any], str]
+
 #: Compiled programs by function; each by the constants and options it was compiled for.
-_compiled: weakref.WeakKeyDictionary[Any, dict[Any, Callable[..., Any]]] = (
-    weakref.WeakKeyDictionary()
-)
+_compiled: weakref.WeakKeyDictionary[Any, dict[Any, Compiled]] = weakref.WeakKeyDictionary()
 
 
 def interpret(target: PrimFunc | IRModule, *args: Any) -> Any:
@@ -71,11 +71,11 @@ class _Runner:
         values, consts = bind_arguments(func, args)
         arrays = [a for a in values if isinstance(a, np.ndarray)]
         apart = not any(np.may_share_memory(a, b) for i, a in enumerate(arrays) for b in arrays[:i])
-        program = self.compiled(func, consts, apart)
+        program, _ = self.compiled(func, consts, apart)
         with np.errstate(all="ignore"):
             return program(*values)
 
-    def compiled(self, func: PrimFunc, consts: dict[int, int], apart: bool) -> Callable[..., Any]:
+    def compiled(self, func: PrimFunc, consts: dict[int, int], apart: bool) -> Compiled:
         key = (tuple(sorted(consts.items())), apart, id(self.mod))
         table = _compiled.setdefault(func, {}) if self.mod is None else {}
         found = table.get(key)
@@ -97,7 +97,7 @@ class _Runner:
 def interpreted_source(func: PrimFunc, *args: Any) -> str:
     """The Python source that `interpret` runs for these arguments."""
     _, consts = bind_arguments(func, args)
-    return _Runner(None).compiled(func, consts, True).source  # type: ignore[attr-defined]
+    return _Runner(None).compiled(func, consts, True)[1]
 
 
 def bind_arguments(func: PrimFunc, args: tuple[Any, ...]) -> tuple[list[Any], dict[int, int]]:

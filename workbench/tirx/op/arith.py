@@ -190,7 +190,7 @@ def _check_int(name: str, a: Expr, b: Expr) -> None:
         raise ZeroDivisionError(f"{name}: division of {a} by zero")
 
 
-def _int_division(name: str, node: type[Expr], lhs: Any, rhs: Any, span: Any) -> Expr:
+def _int_division(name: str, node: Callable[..., Expr], lhs: Any, rhs: Any, span: Any) -> Expr:
     a, b = match_types(name, lhs, rhs)
     _check_int(name, a, b)
     found = _fold(name, a, b)
@@ -200,7 +200,7 @@ def _int_division(name: str, node: type[Expr], lhs: Any, rhs: Any, span: Any) ->
         return a
     if value_of(b) == 1:
         return a if name.endswith("div") else folded(0, a.dtype)
-    return node(a, b, span=span)  # type: ignore[call-arg]
+    return node(a, b, span=span)
 
 
 def truncdiv(a: Any, b: Any, span: Any = None) -> Expr:
@@ -265,15 +265,15 @@ def maximum(a: Any, b: Any, span: Any = None) -> Expr:
     return _extremum("max", nodes.Max, a, b, span)
 
 
-def _extremum(name: str, node: type[Expr], lhs: Any, rhs: Any, span: Any) -> Expr:
+def _extremum(name: str, node: Callable[..., Expr], lhs: Any, rhs: Any, span: Any) -> Expr:
     a, b = match_types(name, lhs, rhs)
     found = _fold(name, a, b)
     if found is not None:
         return found
-    return a if _same(a, b) else node(a, b, span=span)  # type: ignore[call-arg]
+    return a if _same(a, b) else node(a, b, span=span)
 
 
-def _comparison(name: str, node: type[Expr], function: Callable[[Any, Any], bool]) -> Any:
+def _comparison(name: str, node: Callable[..., Expr], function: Callable[[Any, Any], bool]) -> Any:
     def compare(lhs: Any, rhs: Any, span: Any = None) -> Expr:
         a, b = lhs, rhs
         if not (_is_pointer(a) and _is_pointer(b)):
@@ -281,7 +281,7 @@ def _comparison(name: str, node: type[Expr], function: Callable[[Any, Any], bool
             x, y = value_of(a), value_of(b)
             if x is not None and y is not None:
                 return folded(function(x, y), _bool_of(a))
-        return node(a, b, span=span)  # type: ignore[call-arg]
+        return node(a, b, span=span)
 
     compare.__name__ = name
     compare.__doc__ = f"{node.__doc__} (bool, one per lane)"
@@ -314,7 +314,7 @@ def not_equal(lhs: Any, rhs: Any, span: Any = None) -> Expr:
     return _not_equal(lhs, rhs, span)
 
 
-def _deferred(lhs: Any, rhs: Any, node: type[Expr], name: str) -> Any:
+def _deferred(lhs: Any, rhs: Any, node: Callable[..., Expr], name: str) -> Any:
     """Python's == and !=: never folded, so that their truth value is structural sameness."""
     if _is_pointer(lhs) or _is_pointer(rhs):
         return node(as_expr(lhs), as_expr(rhs)) if _is_pointer(lhs) and _is_pointer(rhs) else False
@@ -322,7 +322,7 @@ def _deferred(lhs: Any, rhs: Any, node: type[Expr], name: str) -> Any:
     if a.dtype.lanes != b.dtype.lanes and a.dtype.lanes != 1 and b.dtype.lanes != 1:
         return node is nodes.NE
     a, b = match_types(name, a, b)
-    return node(a, b)  # type: ignore[call-arg]
+    return node(a, b)
 
 
 def logical_and(lhs: Any, rhs: Any, span: Any = None) -> Expr:

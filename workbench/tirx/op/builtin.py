@@ -66,10 +66,10 @@ def undef() -> Any:
 def reinterpret(dtype: Any, value: Any, span: Any = None) -> Any:
     """The bits of `value` read as another data type of the same size."""
     expr = as_expr(value)
-    kind = as_type(dtype)
+    kind: Any = as_type(dtype)
     if isinstance(kind, PointerType) or isinstance(expr.ty, PointerType):
         return Call(Op.get("tirx.reinterpret"), [expr], ret_ty=kind, span=span)
-    to, source = kind.dtype, expr.dtype  # type: ignore[attr-defined]
+    to, source = kind.dtype, expr.dtype
     if to == source:
         return expr
     if to.bits * to.lanes != source.bits * source.lanes:

@@ -69,7 +69,7 @@ def _reduce(
                 f"{name}: component {k} is {dtypes[k]}, its combination {value.dtype}, "
                 f"its identity {start.dtype}"
             )
-    combiner = CommReducer(lhs, rhs, results, identities)
+    combiner = CommReducer(tuple(lhs), tuple(rhs), tuple(results), tuple(identities))
     condition = IntImm("bool", 1) if where is None else as_expr(where)
     starts = [] if init is None else [as_expr(i) for i in _tuple(init)]
     out = tuple(

@@ -49,7 +49,7 @@ def _legalize(func: PrimFunc, narrow: Callable[[DataType], bool], wide: str) -> 
         pure_math = isinstance(node.op, Op) and node.op.attr("vectorizable") and node.args
         if not pure_math or not any(narrow(a.dtype) for a in node.args):
             return node
-        if node.op.name in ("tirx.reinterpret", "tirx.likely"):  # type: ignore[union-attr]
+        if node.op is Op.get("tirx.reinterpret") or node.op is Op.get("tirx.likely"):
             return node
         args = tuple(up(a) if narrow(a.dtype) else a for a in node.args)
         if not narrow(node.dtype):

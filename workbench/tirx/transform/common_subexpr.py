@@ -96,9 +96,8 @@ def _rebuild(
 
 
 def _own_expressions(item: s.Stmt, outer: Any) -> s.Stmt:
-    table = dict.fromkeys(
-        (e.BinaryOp, e.Not, e.Select, e.Cast, e.Ramp, e.Broadcast, e.BufferLoad, Call), outer
-    )
+    kinds = (e.BinaryOp, e.Not, e.Select, e.Cast, e.Ramp, e.Broadcast, e.BufferLoad, Call)
+    table: dict[type, Any] = dict.fromkeys(kinds, outer)
     if isinstance(item, s.BufferStore):
         value, indices = rewrite((item.value, item.indices), table)
         return item.replace(value=value, indices=indices)
@@ -131,7 +130,7 @@ def _eligible(node: Any) -> bool:
         return False
     if node.dtype.lanes != 1 or node.dtype.is_bool:
         return False
-    stack = [node]
+    stack: list[Any] = [node]
     while stack:
         item = stack.pop()
         if isinstance(item, (e.BufferLoad, e.Let)):

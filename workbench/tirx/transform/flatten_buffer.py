@@ -65,7 +65,7 @@ def _is_flat(ty: BufferType) -> bool:
 
 def flat_size(ty: BufferType) -> Expr:
     """Number of elements a buffer spans from the start of its memory."""
-    total: Any = IntImm("int32", 1)  # type: ignore[arg-type]
+    total: Any = IntImm("int32", 1)
     if ty.strides:
         for extent, stride in zip(ty.shape, ty.strides, strict=True):
             total = op.add(total, op.multiply(op.subtract(extent, 1), stride))
@@ -77,12 +77,12 @@ def flat_size(ty: BufferType) -> Expr:
 
 
 def _product(shape: Any) -> Expr:
-    total: Any = IntImm("int32", 1)  # type: ignore[arg-type]
+    total: Any = IntImm("int32", 1)
     count = 1
     for extent in shape:
         count *= extent.value if isinstance(extent, IntImm) else 1
     if count > _MAX_INT32:
-        total = IntImm("int64", 1)  # type: ignore[arg-type]
+        total = IntImm("int64", 1)
     for extent in shape:
         total = op.multiply(total, extent)
     return total

@@ -24,7 +24,12 @@ def NarrowDataType(func: PrimFunc, ctx: PassContext, *, target_bits: int = 32) -
     Before: `for i in range(T.int64(8)): A[i * T.int64(4)] = 0`
     After: `for i in range(8): A[i * 4] = 0`
     """
-    narrow = _Narrow(target_bits)
+    return narrowed(func, target_bits)
+
+
+def narrowed(func: PrimFunc, bits: int) -> PrimFunc:
+    """The function with its indices in `bits` bits where they fit."""
+    narrow = _Narrow(bits)
     return rewrite(
         func,
         {For: narrow.loop, BufferStore: narrow.access, e.BufferLoad: narrow.access},
@@ -35,7 +40,7 @@ def NarrowDataType(func: PrimFunc, ctx: PassContext, *, target_bits: int = 32) -
 @define_pass("tirx.ForceNarrowIndexToInt32", level="function", on=PrimFunc)
 def ForceNarrowIndexToInt32(func: PrimFunc, ctx: PassContext) -> PrimFunc:
     """`NarrowDataType` to 32 bits."""
-    return NarrowDataType.apply(func, ctx, target_bits=32)  # type: ignore[attr-defined]
+    return narrowed(func, 32)
 
 
 class _Narrow:
@@ -110,7 +115,7 @@ class _Narrow:
     def number(self, node: IntImm) -> Any:
         if not -self.high - 1 <= node.value <= self.high:
             raise _TooWide
-        return IntImm(self.kind, node.value) if node.dtype.bits > self.bits else node  # type: ignore[arg-type]
+        return IntImm(self.kind, node.value) if node.dtype.bits > self.bits else node
 
     def ramp(self, node: e.Ramp) -> Rewriting:
         base = yield node.base

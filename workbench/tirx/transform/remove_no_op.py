@@ -47,7 +47,7 @@ def RemoveNoOp(func: PrimFunc, ctx: PassContext) -> PrimFunc:
 
 def nothing() -> Stmt:
     """The statement that does nothing."""
-    return Evaluate(IntImm("int32", 0))  # type: ignore[arg-type]
+    return Evaluate(IntImm("int32", 0))
 
 
 def _harmless(expr: Any) -> bool:

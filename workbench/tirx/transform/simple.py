@@ -89,4 +89,4 @@ def SkipAssert(func: PrimFunc, ctx: PassContext) -> PrimFunc:
 
 
 def _nothing() -> Evaluate:
-    return Evaluate(IntImm("int32", 0))  # type: ignore[arg-type]
+    return Evaluate(IntImm("int32", 0))

@@ -110,7 +110,7 @@ class _Simplifier:
             if known:
                 return (yield node.then_case)
             if node.else_case is None:
-                return Evaluate(IntImm("int32", 0))  # type: ignore[arg-type]
+                return Evaluate(IntImm("int32", 0))
             return (yield node.else_case)
         with self.analyzer.constraint_scope(unmarked(test)):
             then = yield node.then_case
@@ -132,7 +132,7 @@ class _Simplifier:
             and structural_equal(value.indices, indices)
         )
         if unchanged:
-            return Evaluate(IntImm("int32", 0))  # type: ignore[arg-type]
+            return Evaluate(IntImm("int32", 0))
         return node.replace(value=value, indices=indices, predicate=self.expr(node.predicate))
         yield
 
@@ -153,7 +153,7 @@ class _Simplifier:
     def assertion(self, node: AssertStmt) -> Rewriting:
         test = self.expr(node.condition)
         if self.truth(test):
-            return Evaluate(IntImm("int32", 0))  # type: ignore[arg-type]
+            return Evaluate(IntImm("int32", 0))
         return node.replace(condition=test)
         yield
 

@@ -54,13 +54,14 @@ def UnrollLoop(
     explicit = [bool(explicit_unroll)]
 
     def attribute(node: AttrStmt) -> Generator[Any, Any, Any]:
-        if node.attr_key == "pragma_auto_unroll_max_step":
-            stack, value = steps, _number(node.value)
-        elif node.attr_key == "pragma_unroll_explicit":
-            stack, value = explicit, bool(_number(node.value))
-        else:
+        stacks: dict[str, list[Any]] = {
+            "pragma_auto_unroll_max_step": steps,
+            "pragma_unroll_explicit": explicit,
+        }
+        stack = stacks.get(node.attr_key)
+        if stack is None:
             return (yield node)
-        stack.append(value)
+        stack.append(_number(node.value))
         body = yield node.body
         stack.pop()
         return body

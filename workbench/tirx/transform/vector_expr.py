@@ -38,7 +38,7 @@ class VectorExprs:
         self.lanes = lanes
         self.var = var
         self.analyzer = analyzer
-        ramp = e.Ramp(low, IntImm(low.dtype, 1), IntImm("int32", lanes))  # type: ignore[arg-type]
+        ramp = e.Ramp(low, IntImm(low.dtype, 1), IntImm("int32", lanes))
         self.images: dict[int, Expr] = {id(var): ramp}
         #: Buffers allocated inside the loop: one copy per lane.
         self.private: dict[int, Var] = {}
@@ -274,7 +274,7 @@ def _as_ramp(value: Any, zero: Any) -> tuple[Any, Any] | None:
 def _ramp(base: Any, stride: Any, lanes: int) -> Any:
     if isinstance(stride, IntImm) and stride.value == 0:
         return splat(base, lanes)
-    return e.Ramp(base, stride, IntImm("int32", lanes))  # type: ignore[arg-type]
+    return e.Ramp(base, stride, IntImm("int32", lanes))
 
 
 def _vector_last(indices: Any, owner: VectorExprs) -> tuple[Any, ...]:

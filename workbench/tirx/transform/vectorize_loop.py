@@ -207,5 +207,5 @@ def _attr(run: _Vectorizer, node: s.AttrStmt, mask: Any) -> s.Stmt:
 @_STMTS.register(s.Evaluate)
 def _evaluate(run: _Vectorizer, node: s.Evaluate, mask: Any) -> s.Stmt:
     if side_effect(node.value) <= CallEffectKind.ReadState:
-        return s.Evaluate(IntImm("int32", 0))  # type: ignore[arg-type]
+        return s.Evaluate(IntImm("int32", 0))
     raise Scalarize
