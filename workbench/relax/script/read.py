@@ -294,8 +294,8 @@ def _if(self: BodyReader, node: ast.If) -> None:
         return
     if not node.orelse:
         raise self.reader.error(node, "an if in a graph function needs an else branch")
-    then, name, annotation = _branch(self, node.body)
-    otherwise, other, _ = _branch(self, node.orelse)
+    then, name, annotation = _branch(self, node.body, "then")
+    otherwise, other, _ = _branch(self, node.orelse, "else")
     if name != other:
         raise self.reader.error(
             node,
@@ -305,7 +305,9 @@ def _if(self: BodyReader, node: ast.If) -> None:
     self.reader.define(name, self.emit(name, value, annotation))
 
 
-def _branch(self: BodyReader, stmts: Sequence[ast.stmt]) -> tuple[SeqExpr, str, Type | None]:
+def _branch(
+    self: BodyReader, stmts: Sequence[ast.stmt], suffix: str
+) -> tuple[SeqExpr, str, Type | None]:
     """A branch, the name that its last statement defines, and its type if it is written."""
     last = stmts[-1]
     target = last.targets[0] if isinstance(last, ast.Assign) else getattr(last, "target", None)
@@ -325,7 +327,7 @@ def _branch(self: BodyReader, stmts: Sequence[ast.stmt]) -> tuple[SeqExpr, str, 
             leaf = (
                 builder.as_leaf(result)
                 if not isinstance(result, Call)
-                else builder.emit(result, f"{target.id}_value")
+                else builder.emit(result, f"{target.id}_{suffix}")
             )
     self.here.outputs = outer
     return SeqExpr(tuple(blocks), leaf), target.id, annotation
