@@ -64,8 +64,11 @@ _LAZY = {
     "get_pipeline": "workbench.relax.pipeline",
     "get_default_pipeline": "workbench.relax.pipeline",
     "register_pipeline": "workbench.relax.pipeline",
+    "ExprFunctor": "workbench.relax.expr_functor",
+    "PyExprMutator": "workbench.relax.expr_functor",
+    "PyExprVisitor": "workbench.relax.expr_functor",
 }
-_MODULES = ("transform", "frontend", "pipeline", "vm_build", "script", "backend", "training")
+_MODULES = ("transform", "frontend", "pipeline", "vm_build", "script", "expr_functor")
 
 
 def __getattr__(name: str) -> Any:
@@ -74,6 +77,10 @@ def __getattr__(name: str) -> Any:
     if name in _MODULES:
         return importlib.import_module(f"workbench.relax.{name}")
     raise AttributeError(f"module 'workbench.relax' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_LAZY, *_MODULES})
 
 
 __all__ = [

@@ -169,6 +169,24 @@ class BlockBuilder:
         finally:
             self._frames.remove(frame)
 
+    def is_open(self) -> bool:
+        """Whether a function or another scope is open, so that something can be emitted."""
+        return bool(self._frames)
+
+    @contextmanager
+    def nested(self, dataflow: bool = False) -> Iterator[list[BindingBlock]]:
+        """Collects what is emitted into blocks apart from those of the open function: a branch."""
+        frame = self._frame("nested")
+        outer = (frame.blocks, frame.bindings, frame.dataflow)
+        frame.blocks, frame.bindings, frame.dataflow = [], [], dataflow
+        blocks: list[BindingBlock] = []
+        try:
+            yield blocks
+            self._close_block(frame)
+            blocks.extend(frame.blocks)
+        finally:
+            frame.blocks, frame.bindings, frame.dataflow = outer
+
     @contextmanager
     def testing_scope(self, def_vars: Sequence[Var]) -> Iterator[None]:
         """A scope without a function, for emitting expressions in tests."""
@@ -390,10 +408,8 @@ class BlockBuilder:
 
     def _branch(self, value: SeqExpr) -> SeqExpr:
         """Normalises a branch in a block list of its own."""
-        frame = self._frame("normalize")
-        outer = (frame.blocks, frame.bindings, frame.dataflow)
-        frame.blocks, frame.bindings, frame.dataflow = [], [], False
-        try:
+        with self.nested() as blocks:
+            frame = self._frame("normalize")
             for block in value.blocks:
                 frame.dataflow = isinstance(block, DataflowBlock)
                 for binding in block.bindings:
@@ -403,10 +419,7 @@ class BlockBuilder:
                 self._close_block(frame)
             frame.dataflow = False
             body = self.as_leaf(value.body)
-            self._close_block(frame)
-            return SeqExpr(frame.blocks, body)
-        finally:
-            frame.blocks, frame.bindings, frame.dataflow = outer
+        return SeqExpr(blocks, body)
 
     def _if(self, value: If) -> If:
         cond = self.as_leaf(value.cond)

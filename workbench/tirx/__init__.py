@@ -231,8 +231,15 @@ _LATER = {
     "transform": "workbench.tirx.transform",
     "interpreter": "workbench.tirx.interpreter",
     "script": "workbench.tirx.script",
+    "functor": "workbench.tirx.functor",
+    "stmt_functor": "workbench.tirx.stmt_functor",
+    "expr_functor": "workbench.tirx.expr_functor",
 }
 _LATER_FUNCTIONS = {
+    "build": "workbench.s_tir.build",
+    "ExprFunctor": "workbench.tirx.expr_functor",
+    "PyStmtExprMutator": "workbench.tirx.functor",
+    "PyStmtExprVisitor": "workbench.tirx.functor",
     "interpret": "workbench.tirx.interpreter",
     "InterpretError": "workbench.tirx.interpreter",
     "get_tir_pipeline": "workbench.s_tir.pipeline",
@@ -249,6 +256,10 @@ def __getattr__(name: str) -> object:
     if name in _LATER_FUNCTIONS:
         return getattr(import_module(_LATER_FUNCTIONS[name]), name)
     raise AttributeError(f"module 'workbench.tirx' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_LATER, *_LATER_FUNCTIONS})
 
 
 __all__ = [
