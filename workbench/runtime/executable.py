@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
+from workbench.core.live import mimebundle
 from workbench.runtime.function import PackedFunc
 from workbench.runtime.module import Module
 
@@ -74,3 +75,6 @@ class Executable:
 
     def __repr__(self) -> str:
         return f"Executable({self.mod!r}, stages: {', '.join(s.name for s in self.stages)})"
+
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, Any]:
+        return mimebundle(self)

@@ -16,6 +16,7 @@ from workbench.inspect.timing import Timing
 from workbench.ir.expr import Expr
 from workbench.ir.module import IRModule
 from workbench.relax.expr import Function
+from workbench.runtime.executable import Executable
 from workbench.s_tir.schedule.schedule import Schedule
 from workbench.tirx.function import PrimFunc
 from workbench.tirx.stmt import Stmt
@@ -27,6 +28,7 @@ from .relax_graph import graph_part, main_function
 from .render_html import display_html
 from .schedule_panel import schedule_view
 from .script_view import script_part, script_text, text_part
+from .stages import stages_view
 from .timing import timing_view
 from .type_text import type_text
 
@@ -111,6 +113,7 @@ _VIEWS: Dispatch = Dispatch(
         PassTrace: trace_view,
         Timing: timing_view,
         Schedule: schedule_view,
+        Executable: stages_view,
     },
 )
 
