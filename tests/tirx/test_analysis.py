@@ -72,3 +72,24 @@ def test_allocated_bytes():
             B[k] = T.float32(0)
 
     assert analysis.calculate_allocated_bytes(func) == {"main": {"global": 64, "local": 8}}
+
+
+def test_a_saved_program_loads_in_a_fresh_process(tmp_path):
+    import subprocess
+    import sys
+
+    from workbench.core import structural_equal, to_json
+
+    func = tirx.PrimFunc([A], tirx.For(i, 0, 8, tirx.ForKind.PARALLEL, STORE))
+    path = tmp_path / "func.json"
+    path.write_text(to_json(func))
+    code = (
+        "import sys, workbench.tirx\n"
+        "from workbench.core import from_json, to_json\n"
+        "sys.stdout.write(to_json(from_json(open(sys.argv[1]).read())))"
+    )
+    out = subprocess.run([sys.executable, "-c", code, str(path)], capture_output=True, text=True)
+    assert out.returncode == 0, out.stderr
+    from workbench.core import from_json
+
+    assert structural_equal(from_json(out.stdout), func)

@@ -14,7 +14,7 @@ from typing import Any
 
 from workbench.core.errors import WorkbenchError
 from workbench.core.leaves import encode_float, find_leaf, leaf_by_name
-from workbench.core.node import Node, construct, fields_of, node_types
+from workbench.core.node import Node, construct, fields_of, node_types, plan_of
 from workbench.core.registry import Registry
 
 VERSION = 1
@@ -108,6 +108,7 @@ def from_json(text: str) -> Any:
     try:
         for record in whole["nodes"]:
             cls = node_types[record["t"]]
+            _know_enums(cls)
             args: dict[str, Any] = {}
             for f in fields_of(cls):
                 if f.name in record:
@@ -121,6 +122,14 @@ def from_json(text: str) -> Any:
         return _decode(whole["root"], built)
     except (KeyError, IndexError, TypeError) as error:
         raise SerialError(f"damaged program: {error}") from error
+
+
+def _know_enums(cls: type[Node]) -> None:
+    """Registers the enumerations that the fields of a class hold (reading comes before writing)."""
+    for f in plan_of(cls).fields:
+        for kind in f.types:
+            if issubclass(kind, enum.Enum) and kind.__name__ not in enum_types:
+                enum_types.add(kind.__name__, kind)
 
 
 def _decode(value: Any, built: list[Any]) -> Any:
