@@ -34,6 +34,7 @@ class Doc:
         """The same piece, showing `node`."""
         if self.node is None:
             self.node = node
+        if self.node is node:
             return self
         return Doc((self,), self.prec, node)
 

@@ -53,10 +53,21 @@ class ScriptError(WorkbenchError, SyntaxError):
         return "\n".join(parts)
 
     def __reduce__(self) -> tuple[object, ...]:
-        return (_rebuild, (type(self), self.message, dict(self.__dict__)))
+        place = (self.filename, self.lineno, self.offset, self.end_lineno, self.end_offset)
+        return (_rebuild, (type(self), self.message, self.hint, self.text, *place))
 
 
-def _rebuild(cls: type[ScriptError], message: str, state: dict[str, object]) -> ScriptError:
-    error = cls(message)
-    error.__dict__.update(state)
-    return error
+def _rebuild(
+    cls: type[ScriptError], message: str, hint: str, text: str, filename: str, *place: int
+) -> ScriptError:
+    line, column, end_line, end_column = place
+    return cls(
+        message,
+        filename=filename,
+        line=line,
+        column=column,
+        end_line=end_line,
+        end_column=end_column,
+        source_line=text,
+        hint=hint,
+    )

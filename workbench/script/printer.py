@@ -143,6 +143,9 @@ class Printer:
     #: Whether undeclared variables get a line of their own before the current line.
     declares: bool = False
     _taken: dict[str, int] = field(default_factory=dict)
+    #: By base name: no smaller number than this is free; by name: its base and number.
+    _next: dict[str, int] = field(default_factory=dict)
+    _derived: dict[str, tuple[str, int]] = field(default_factory=dict)
     _scopes: list[list[tuple[int, str]]] = field(default_factory=lambda: [[]])
     _keep: list[Any] = field(default_factory=list)
 
@@ -238,16 +241,29 @@ class Printer:
         """Leaves it: its names are free again."""
         for key, name in self._scopes.pop():
             self.names.pop(key, None)
-            self._taken[name] = self._taken.get(name, 1) - 1
+            if name:
+                self._release(name)
+
+    def _release(self, name: str) -> None:
+        left = self._taken[name] - 1
+        if left:
+            self._taken[name] = left
+            return
+        del self._taken[name]
+        base, number = self._derived.pop(name, (name, 0))
+        self._next[base] = min(self._next.get(base, 0), number)
 
     def fresh(self, hint: str) -> str:
         """A name that nothing in view has."""
         base = identifier(hint)
-        name = base
-        number = 0
-        while name in RESERVED or self._taken.get(name, 0) > 0:
+        number = self._next.get(base, 0)
+        name = f"{base}_{number}" if number else base
+        while name in RESERVED or name in self._taken:
             number += 1
             name = f"{base}_{number}"
+        self._next[base] = number
+        if number:
+            self._derived[name] = (base, number)
         return name
 
     def define(self, var: Any, hint: str | None = None) -> str:
@@ -257,7 +273,7 @@ class Printer:
             return known
         name = self.fresh(var.name if hint is None else hint)
         self.bind(var, name)
-        self._taken[name] = self._taken.get(name, 0) + 1
+        self.reserve(name)
         self._scopes[-1][-1] = (id(var), name)
         return name
 

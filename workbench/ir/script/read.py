@@ -116,7 +116,9 @@ def _other(reader: Reader, stmt: ast.stmt) -> None:
 
 def module_attrs(attrs: Mapping[str, Any], overwrite: bool = False) -> None:
     """Attributes of the module."""
-    _module("I.module_attrs").attrs.update(attrs)
+    here = find_module()
+    if here is not None:  # Python runs the body of the class too
+        here.attrs.update(attrs)
 
 
 def module_get_attr(name: str) -> Any:
@@ -126,13 +128,16 @@ def module_get_attr(name: str) -> Any:
 
 def module_set_attr(name: str, value: Any, allow_override: bool = False) -> None:
     """Sets an attribute of the module being read."""
-    _module("I.module_set_attr").attrs[name] = value
+    here = find_module()
+    if here is not None:
+        here.attrs[name] = value
 
 
 def module_global_infos(global_infos: Mapping[str, Any]) -> None:
     """Information that the functions of the module share, such as virtual devices."""
-    here = _module("I.module_global_infos")
-    here.global_infos.update({k: tuple(v) for k, v in global_infos.items()})
+    here = find_module()
+    if here is not None:
+        here.global_infos.update({k: tuple(v) for k, v in global_infos.items()})
 
 
 def vdevice(target: Any = None, vdevice_id: int = 0, memory_scope: str = "global") -> VDevice:

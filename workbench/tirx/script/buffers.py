@@ -6,7 +6,6 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from workbench.ir.expr import Var, as_expr
-from workbench.ir.type import PointerType
 from workbench.script.error import ScriptError
 from workbench.tirx import expr as nodes
 from workbench.tirx import op
@@ -158,7 +157,7 @@ def decl_buffer(
     data: Any = _NO_DATA,
     strides: Any = None,
     elem_offset: Any = None,
-    scope: str = "global",
+    scope: str = "",
     align: int = -1,
     offset_factor: int = 0,
     layout: Any = None,
@@ -178,8 +177,8 @@ def decl_buffer(
             allocated_addr=allocated_addr,
         )
     pointer = None if data is None else value_of(data)
-    if pointer is not None and scope == "global" and isinstance(pointer.ty, PointerType):
-        scope = pointer.ty.storage_scope or scope
+    if not scope:
+        scope = getattr(getattr(pointer, "ty", None), "storage_scope", "") or "global"
     spec = BufferSpec(
         shape,
         dtype,

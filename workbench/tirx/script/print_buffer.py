@@ -42,7 +42,7 @@ def buffer_form(
     data: Doc | None = None,
     with_dtype: bool = False,
     annotations: Any = None,
-    scope: bool = True,
+    default_scope: str = "global",
 ) -> Doc:
     """`T.<name>(…)` with all facts of the type that are not the default."""
     p.used_prefixes.add("T")
@@ -66,7 +66,7 @@ def buffer_form(
         offset = literal(0)  # a factor alone would make a variable
     align = None if ty.data_alignment == DEFAULT_ALIGNMENT else literal(ty.data_alignment)
     where = None
-    if scope and ty.storage_scope != "global":
+    if ty.storage_scope != default_scope:
         where = literal(ty.storage_scope)
     layout = None if ty.layout is None else p.doc(ty.layout)
     address = None

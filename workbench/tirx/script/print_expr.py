@@ -204,6 +204,17 @@ def _index(index: Any, p: Printer) -> Doc:
     return p.doc(index)
 
 
+def stop_of(low: Any, extent: Any, p: Printer) -> Doc:
+    """The end of a range, so that reading it gives the extent back."""
+    if isinstance(low, IntImm) and isinstance(extent, IntImm):
+        return p.doc(IntImm(low.dtype, low.value + extent.value))
+    if isinstance(low, IntImm) and low.value == 0:
+        return p.doc(extent)
+    if isinstance(extent, IntImm) and extent.value == 0:  # `low + 0` would be read as `low`
+        return call(_t("Add", p), p.doc(low), p.doc(extent))
+    return binary("+", p.doc(low), p.doc(extent), ADD)
+
+
 def subscript(base: Doc, indices: list[Doc]) -> Doc:
     """`base[indices]`; no index at all is written as an empty tuple."""
     if not indices:
@@ -250,13 +261,8 @@ def region(node: BufferRegion, p: Printer) -> Doc:
         low = p.doc(r.min)
         if isinstance(r.extent, IntImm) and r.extent.value == 1:
             out.append(low)
-        elif isinstance(r.min, IntImm) and isinstance(r.extent, IntImm):
-            high = p.doc(IntImm(r.min.dtype, r.min.value + r.extent.value))
-            out.append(Doc((low, ":", high), LOWEST, r))
-        elif isinstance(r.min, IntImm) and r.min.value == 0:
-            out.append(Doc((low, ":", p.doc(r.extent).at_least(LAMBDA)), LOWEST, r))
         else:
-            high = binary("+", low, p.doc(r.extent), ADD)
+            high = stop_of(r.min, r.extent, p).at_least(LAMBDA)
             out.append(Doc((low.at_least(LAMBDA), ":", high), LOWEST, r))
     return subscript(buffer_word(node.buffer, p), out)
 
@@ -331,13 +337,7 @@ def _iter_var(node: E.IterVar, p: Printer) -> Doc:
 
 
 def _domain(dom: Any, p: Printer) -> Doc:
-    low = p.doc(dom.min)
-    if isinstance(dom.min, IntImm) and isinstance(dom.extent, IntImm):
-        high = p.doc(IntImm(dom.min.dtype, dom.min.value + dom.extent.value))
-    elif isinstance(dom.min, IntImm) and dom.min.value == 0:
-        high = p.doc(dom.extent)
-    else:
-        high = binary("+", low, p.doc(dom.extent), ADD)
+    low, high = p.doc(dom.min), stop_of(dom.min, dom.extent, p)
     return call(_t("Range", p), low, high)
 
 

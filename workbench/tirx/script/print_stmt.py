@@ -8,10 +8,9 @@ from workbench.core.structural import structural_equal
 from workbench.core.traverse import iter_nodes
 from workbench.ir.expr import Call, IntImm, Var
 from workbench.script.doc import (
-    ADD,
+    ATOM,
     LOWEST,
     Doc,
-    binary,
     call,
     join,
     literal,
@@ -29,7 +28,13 @@ from workbench.tirx.script.print_buffer import (
     is_scalar_buffer,
     symbols,
 )
-from workbench.tirx.script.print_expr import _index, buffer_word, is_scalar_access, subscript
+from workbench.tirx.script.print_expr import (
+    _index,
+    buffer_word,
+    is_scalar_access,
+    stop_of,
+    subscript,
+)
 
 STATEMENTS.append(S.Stmt)
 
@@ -90,7 +95,8 @@ def _alloc(node: S.AllocBuffer, p: Printer, after: Any) -> bool:
         p.page.close(node)
         return value is not None
     word = {"local": "alloc_local", "shared": "alloc_shared"}.get(ty.storage_scope, "alloc_buffer")
-    form = buffer_form(word, ty, p, annotations=node.annotations, scope=word == "alloc_buffer")
+    default = "global" if word == "alloc_buffer" else ty.storage_scope
+    form = buffer_form(word, ty, p, annotations=node.annotations, default_scope=default)
     p.line(text(define_buffer(node.buffer, p), node.buffer), " = ", form)
     p.page.close(node)
     return False
@@ -105,7 +111,9 @@ def _decl(node: S.DeclBuffer, p: Printer) -> None:
         form = Doc([buffer_word(source, p), ".view(", *join(dims), ")"])
     else:
         data = text("None") if node.data is None else p.doc(node.data)
-        form = buffer_form("decl_buffer", ty, p, data=data)
+        pointer = getattr(node.data, "ty", None)
+        inherited = getattr(pointer, "storage_scope", "") or "global"
+        form = buffer_form("decl_buffer", ty, p, data=data, default_scope=inherited)
     p.line(text(define_buffer(node.buffer, p), node.buffer), " = ", form)
 
 
@@ -235,11 +243,11 @@ def _for(node: S.For, p: Printer) -> None:
         header = _loop_header(node, p)
     p.push()
     names = [text(p.define(loop.loop_var), loop.loop_var) for loop in loops]
+    for loop in loops[1:]:
+        p.page.open(loop)
     p.line("for ", *join(names), " in ", header, ":")
     for loop in loops:
         p.facts["loop", id(loop.loop_var)] = loop
-    for loop in loops[1:]:
-        p.page.open(loop)
     p.block(lambda: body(loops[-1].body, p))
     for loop in reversed(loops[1:]):
         p.page.close(loop)
@@ -251,15 +259,9 @@ def _loop_header(node: S.For, p: Printer) -> Doc:
     low, extent = node.min, node.extent
     step = node.step
     zero = isinstance(low, IntImm) and low.value == 0
-    constant = isinstance(low, IntImm) and isinstance(extent, IntImm)
-    args: list[Doc] = []
-    if zero and extent.dtype == low.dtype:
-        args = [p.doc(extent)]
-    elif constant:
-        args = [p.doc(low), p.doc(IntImm(low.dtype, low.value + extent.value))]
-    else:
-        start = p.doc(low)
-        args = [start, binary("+", start, p.doc(extent), ADD)]
+    args = [stop_of(low, extent, p)]
+    if not (zero and extent.dtype == low.dtype):
+        args.insert(0, p.doc(low))
     sugar = p.options.syntax_sugar and kind == S.ForKind.SERIAL and not node.annotations
     if sugar and node.thread_binding is None:
         if step is not None:
@@ -459,13 +461,17 @@ def _axes(node: S.SBlock, realize: S.SBlockRealize | None, p: Printer) -> None:
         if end - position > 1 and p.options.syntax_sugar:
             group = node.iter_vars[position:end]
             kinds = "".join("S" if iv.iter_type == 0 else "R" for iv in group)
-            names = [text(p.define(iv.var), iv) for iv in group]
+            names = [_axis_name(iv, p) for iv in group]
             loops = seq([v for v in shown[position:end] if v is not None])
             p.line(*join(names), " = T.axis.remap(", literal(kinds), ", ", loops, ")")
             position = end
             continue
         _axis(node.iter_vars[position], shown[position], p)
         position += 1
+
+
+def _axis_name(axis: IterVar, p: Printer) -> Doc:
+    return Doc((text(p.define(axis.var), axis.var),), ATOM, axis)
 
 
 def _axis(axis: IterVar, value: Doc | None, p: Printer) -> None:
@@ -475,18 +481,14 @@ def _axis(axis: IterVar, value: Doc | None, p: Printer) -> None:
         raise TypeError(f"block axis {axis.var.name} is neither spatial, reduce, scan nor opaque")
     if isinstance(dom.min, IntImm) and dom.min.value == 0:
         extent = p.doc(dom.extent)
-    elif isinstance(dom.min, IntImm) and isinstance(dom.extent, IntImm):
-        high = IntImm(dom.min.dtype, dom.min.value + dom.extent.value)
-        extent = seq([p.doc(dom.min), p.doc(high)], "(", ")")
     else:
-        low = p.doc(dom.min)
-        extent = seq([low, binary("+", low, p.doc(dom.extent), ADD)], "(", ")")
+        extent = seq([p.doc(dom.min), stop_of(dom.min, dom.extent, p)], "(", ")")
     args = [extent] if value is None else [extent, value]
     form = call(f"T.axis.{kind}", *args)
     dtype = axis.var.dtype
     if dtype != dom.extent.dtype:
         form = call(f"T.axis.{kind}", *args, dtype=literal(str(dtype)))
-    p.line(text(p.define(axis.var), axis), " = ", form)
+    p.line(_axis_name(axis, p), " = ", form)
 
 
 def _remaps(axis: IterVar, value: Any, p: Printer) -> bool:

@@ -377,6 +377,10 @@ class Macro:
         self.node = node
         self.scopes = scopes
 
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Only the reader calls a macro."""
+        raise TypeError(f"the macro {self.node.name} is called inside functions that are read")
+
     def inline_call(self, args: list[Any], kwargs: dict[str, Any]) -> Any:
         """Reads the body into the function being read."""
         from workbench.tirx.script.state import state
