@@ -226,6 +226,24 @@ class Function(BaseFunc):
         """A function with a signature and a unit body, to be filled in."""
         return Function(params, Tuple(()), ret_ty, is_pure, attrs, span)
 
+    def bind_params(self, binding_map: Mapping[Any, Any]) -> Function:
+        """The function with parameters (by name or variable) replaced by constants."""
+        from workbench.relax.binding import bind_params
+
+        return bind_params(self, binding_map)
+
+    def bind_symbolic_vars(self, binding_map: Mapping[Any, Any]) -> Function:
+        """The function with symbolic dimensions (by name or variable) replaced."""
+        from workbench.relax.binding import bind_symbolic_vars
+
+        return bind_symbolic_vars(self, binding_map)
+
+    def inline_functions(self, function_map: Mapping[Any, Function]) -> Function:
+        """The function with calls of other functions (by name) replaced by their bodies."""
+        from workbench.relax.binding import inline_functions
+
+        return inline_functions(self, function_map)
+
 
 class ExternFunc(BaseFunc):
     """A function known by name at run time."""
