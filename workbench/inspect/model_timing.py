@@ -140,7 +140,7 @@ def _model(
             break
     whole = Measurement("whole call", tuple(totals), calls=count)
     parts = [
-        Measurement(name, tuple(samples), ", ".join(one.origins[:3]), inner)
+        Measurement(name, tuple(samples), ", ".join([*dict.fromkeys(one.origins)][:3]), inner)
         for name, one, samples in zip(_names(launches), launches, times, strict=True)
     ]
 

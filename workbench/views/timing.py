@@ -33,7 +33,8 @@ def _shares(timing: Timing, parts: list[Measurement]) -> list[str]:
     for i, part in enumerate(parts):
         words = [part.note] if part.note else []
         if timing.total is not None:
-            words.append(f"{part.median / timing.total.median:.0%} of the call")
+            share = part.median / timing.total.median
+            words.append(f"{share:.0%} of the call" if share >= 0.005 else "under 1% of the call")
         if i and not part.distinguishable(parts[i - 1]):
             words.append("not distinguishable from the bar above")
         notes.append(" · ".join(words))

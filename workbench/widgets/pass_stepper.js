@@ -14,12 +14,18 @@ function render({ model, el }) {
   const strip = wbEl("div", { class: "wb-tabs", role: "tablist", "aria-label": "Views of the pass" });
   const view = wbEl("div", { class: "wb-view", role: "tabpanel", tabindex: "0" });
   frame.body.append(wbEl("div", { class: "wb-split" }, list, wbEl("div", { class: "wb-main" }, frame.live, strip, view)));
+  // Long names break before a capital; the dialect is dimmed.
+  function passName(name) {
+    const cut = name.lastIndexOf(".") + 1;
+    const words = name.slice(cut).split(/(?=[A-Z])/).flatMap((word) => [wbEl("wbr"), word]);
+    return wbEl("span", { class: "wb-pname" }, cut ? wbEl("span", { class: "wb-dim" }, name.slice(0, cut)) : null, ...words);
+  }
   const mark = { changed: "●", same: "○", failed: "✗", skipped: "–" };
   const rows = steps.map((step, i) => wbEl("div", {
     class: `wb-prow wb-st-${step.status}`, role: "option", "aria-selected": "false", "data-i": i, style: `padding-left:${6 + 12 * step.depth}px`,
     onclick: () => go(i),
   }, wbEl("span", { class: "wb-pn" }, String(i + 1)), wbEl("span", { class: "wb-pm", title: step.word }, mark[step.status]),
-    wbEl("span", { class: "wb-pname" }, step.name), wbEl("span", { class: "wb-pc" }), wbEl("span", { class: "wb-pt" }, step.time)));
+    passName(step.name), wbEl("span", { class: "wb-pc" }), wbEl("span", { class: "wb-pt" }, step.time)));
   list.append(...rows);
   const none = wbEl("div", { class: "wb-empty", hidden: true });
   list.append(none);
