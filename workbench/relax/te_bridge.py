@@ -135,6 +135,11 @@ def kernel_of_te(
     types: list[Type] = [
         TensorType([simplify(substitute(d, back)) for d in t.shape], str(t.dtype)) for t in outputs
     ]
-    used = {id(v) for v in iter_nodes(kernel, Var) if is_prim_var(v)}
-    scalars: list[Expr] = [old for old, new in extra.items() if id(new) in used]
+    scalars: list[Expr] = []
+    if extra:
+        buffers = [p for p in kernel.params if not is_prim_var(p)]
+        used = {id(v) for v in iter_nodes((kernel.body, *buffers), Var)}
+        scalars = [old for old, new in extra.items() if id(new) in used]
+        kept = tuple(p for p in kernel.params if not is_prim_var(p) or id(p) in used)
+        kernel = kernel.replace(params=kept)
     return kernel, arguments.operands, types, scalars

@@ -37,12 +37,16 @@ class _Normalizer:
     def __init__(self, func: PrimFunc, dtype: DataType) -> None:
         self.dtype = dtype
         self.variables: dict[int, tuple[Var, Var]] = {}
-        for node in iter_nodes(func, For, IterVar):
-            self.widen(node.loop_var if isinstance(node, For) else node.var)
-        for node in iter_nodes(func, Var):
-            if isinstance(node.ty, BufferType):
-                for dim in iter_nodes((node.ty.shape, node.ty.strides), Var):
-                    self.widen(dim)
+        for node in iter_nodes(func, For, IterVar, Var):
+            if isinstance(node, For):
+                self.widen(node.loop_var)
+            elif isinstance(node, IterVar):
+                self.widen(node.var)
+            elif isinstance(node.ty, BufferType):
+                for dim in (*node.ty.shape, *node.ty.strides):
+                    if not isinstance(dim, IntImm):
+                        for var in iter_nodes(dim, Var):
+                            self.widen(var)
 
     def widen(self, variable: Var) -> None:
         if variable.dtype != self.dtype and id(variable) not in self.variables:
