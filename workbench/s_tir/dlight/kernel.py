@@ -8,6 +8,7 @@ from typing import Any
 from workbench.core.traverse import iter_nodes
 from workbench.ir.expr import Call
 from workbench.s_tir.analysis.blocks import REDUCTION, SPATIAL, complete_reason, is_output_block
+from workbench.s_tir.dlight.access import Hints, total
 from workbench.s_tir.sblock_scope import Entry
 from workbench.s_tir.schedule import SBlockRV, Schedule, ScheduleError
 from workbench.tirx.expr import BufferLoad, Select
@@ -75,17 +76,30 @@ def has_condition(sch: Schedule, block: SBlockRV) -> bool:
     )
 
 
+def used_once(sch: Schedule, block: SBlockRV, consumers: list[SBlockRV]) -> bool:
+    """Whether the one consumer of a block meets every element at most once."""
+    if len(consumers) != 1 or has_condition(sch, block):
+        return False
+    hints = Hints()
+    made = total([hints.of(v.dom.extent) for v in sch.entry_of(block).stmt.iter_vars])
+    used = total([hints.of(v.dom.extent) for v in sch.entry_of(consumers[0]).stmt.iter_vars])
+    return used <= made
+
+
 def inline_injective(sch: Schedule, into_reductions: bool = False) -> None:
     """Inlines the injective blocks whose value is used once, or is cheap.
 
-    Producers of reductions stay unless `into_reductions`: an element of theirs is used many times.
+    Producers of reductions stay where an element is used many times, unless `into_reductions`
+    allows the cheap ones.
     """
     for block in root_blocks(sch):
         if not is_injective(sch, block) or is_output(sch, block):
             continue
         consumers = sch.get_consumers(block)
         reduced = any(not is_injective(sch, c) for c in consumers)
-        if reduced and not (into_reductions and is_cheap(sch, block)):
+        if reduced and not (
+            used_once(sch, block, consumers) or (into_reductions and is_cheap(sch, block))
+        ):
             continue
         if len(consumers) <= 1 or is_cheap(sch, block):
             attempt(lambda b=block: sch.compute_inline(b))

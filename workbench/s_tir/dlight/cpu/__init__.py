@@ -9,7 +9,15 @@ from workbench.s_tir.dlight.cpu.reduction import Reduction
 
 def default_rules() -> list[ScheduleRule]:
     """The rules in the order in which they are tried."""
-    return [Elementwise(), Matmul(), Conv2d(), Reduction(), Contraction(), Fallback()]
+    return [
+        Elementwise(),
+        Matmul(),
+        Conv2d(),
+        Reduction(rows_only=True),
+        Contraction(),
+        Reduction(),
+        Fallback(),
+    ]
 
 
 __all__ = [

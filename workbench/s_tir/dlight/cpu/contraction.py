@@ -250,12 +250,15 @@ class _Tiler:
         contiguous = output.step(self.spatial[tile.vector].inner) == 1
         column_first = not contiguous or bool(self.packed) or len(self.spatial) <= 2
         outer = [v0, *others, *rows] if column_first else [*others, *rows, v0]
+        # Loops with a border come last: a border inside a parallel loop would be a condition.
+        ragged = self._ragged(tile, v0, r0)
+        outer = [x for x in outer if x not in ragged] + [x for x in outer if x in ragged]
         inner = [v1, v2] if r1 is None else [r1, v1, v2]
         sch.reorder(*outer, *k_outer, *k_inner, *inner)
         self._panels(tile, depth, v0, outer, reads)
         sch.reverse_compute_at(out, outer[-1])
         self._store_loops(out, contiguous, tile, len(outer))
-        self._parallel(outer, tile, depth)
+        self._parallel([x for x in outer if x not in ragged] or outer[:1], tile)
         for loop in (r1, v1, *k_inner):
             if loop is not None:
                 sch.unroll(loop)
@@ -336,7 +339,19 @@ class _Tiler:
                 _, lane = sch.split(loops[-1], [None, tile.lanes])
             attempt(lambda: sch.vectorize(lane))
 
-    def _parallel(self, outer: list[LoopRV], tile: Tile, depth: int) -> None:
+    def _ragged(self, tile: Tile, v0: LoopRV, r0: LoopRV | None) -> list[LoopRV]:
+        """The loops over tiles that end with a partial tile."""
+        out: list[LoopRV] = []
+        v = self.spatial[tile.vector]
+        if not v.constant or v.extent % (tile.vectors * tile.lanes):
+            out.append(v0)
+        if r0 is not None and tile.row is not None:
+            r = self.spatial[tile.row]
+            if not r.constant or r.extent % tile.rows:
+                out.append(r0)
+        return out
+
+    def _parallel(self, outer: list[LoopRV], tile: Tile) -> None:
         """Enough of the outer loops in parallel to keep all threads busy."""
         sch = self.sch
         if tile.cycles < PARALLEL_CYCLES:

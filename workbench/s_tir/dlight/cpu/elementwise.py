@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from workbench.ir.expr import IntImm
+from workbench.core.traverse import iter_nodes
+from workbench.ir.expr import Call, IntImm, Var
 from workbench.s_tir.dlight.access import Access, Hints, accesses_of
 from workbench.s_tir.dlight.base import ScheduleRule
 from workbench.s_tir.dlight.cpu.machine import PARALLEL_CYCLES, Cpu, is_cpu
@@ -16,6 +17,7 @@ from workbench.s_tir.dlight.kernel import (
 )
 from workbench.s_tir.schedule import LoopRV, SBlockRV, Schedule
 from workbench.target import Target
+from workbench.tirx.expr import CmpOp
 from workbench.tirx.function import PrimFunc
 
 
@@ -51,7 +53,7 @@ def schedule_injective(sch: Schedule, block: SBlockRV, cpu: Cpu) -> None:
     if store is None or len(loops) != len(entry.stmt.iter_vars):
         _parallel_outer(sch, loops, hints, cpu)
         return
-    inner = _contiguous_suffix(entry.stmt.iter_vars, [*reads, store], hints)
+    inner = _contiguous_suffix(entry.stmt, [*reads, store], hints)
     suffix = loops[len(loops) - inner :]
     prefix = loops[: len(loops) - inner]
     row = sch.fuse(*suffix) if len(suffix) > 1 else suffix[0]
@@ -70,9 +72,6 @@ def schedule_injective(sch: Schedule, block: SBlockRV, cpu: Cpu) -> None:
 
 
 def _is_heavy(entry: Any) -> bool:
-    from workbench.core.traverse import iter_nodes
-    from workbench.ir.expr import Call
-
     return any(True for _ in iter_nodes(entry.stmt.body, Call))
 
 
@@ -110,17 +109,29 @@ def _vectorize(sch: Schedule, row: LoopRV, lanes: int) -> None:
             return
 
 
-def _contiguous_suffix(iter_vars: Any, accesses: list[Access], hints: Hints) -> int:
-    """How many of the last variables walk every access as one contiguous row (at least 1)."""
+def _contiguous_suffix(block: Any, accesses: list[Access], hints: Hints) -> int:
+    """How many of the last variables walk every access as one contiguous row (at least 1).
+
+    A variable that a condition asks for stays a loop of its own.
+    """
+    iter_vars = block.iter_vars
+    asked = {
+        id(v)
+        for n in iter_nodes(block.body, CmpOp)
+        for v in iter_nodes(n, Var)
+    }
     count = 1
     for place in range(len(iter_vars) - 2, -1, -1):
         outer, inner = iter_vars[place], iter_vars[place + 1]
         extent = hints.of(inner.dom.extent)
+        unit = hints.of(outer.dom.extent) == 1
+        if (id(outer.var) in asked or id(inner.var) in asked) and not unit:
+            return count
         for access in accesses:
             if access.steps is None:
                 return count
             step = access.step(inner.var)
-            if access.step(outer.var) != extent * step and hints.of(outer.dom.extent) != 1:
+            if access.step(outer.var) != extent * step and not unit:
                 return count
         count += 1
     return count

@@ -9,7 +9,12 @@ from __future__ import annotations
 from typing import Any
 
 from workbench.ir.expr import IntImm
-from workbench.s_tir.analysis.blocks import REDUCTION, SPATIAL, is_trivial_binding
+from workbench.s_tir.analysis.blocks import (
+    REDUCTION,
+    SPATIAL,
+    is_trivial_binding,
+    vars_of,
+)
 from workbench.s_tir.dlight.access import Hints, accesses_of, total
 from workbench.s_tir.dlight.base import ScheduleRule
 from workbench.s_tir.dlight.cpu.elementwise import _vectorize, schedule_injective
@@ -28,7 +33,13 @@ from workbench.tirx.function import PrimFunc
 
 
 class Reduction(ScheduleRule):
-    """Functions with reductions whose outputs share their leading variables."""
+    """Functions with reductions whose outputs share their leading variables.
+
+    `rows_only` leaves single reductions that do not run along contiguous memory to other rules.
+    """
+
+    def __init__(self, rows_only: bool = False) -> None:
+        self.rows_only = rows_only
 
     def apply(self, func: PrimFunc, target: Target, tunable: bool) -> Any:
         """The row-wise schedule, or None."""
@@ -40,6 +51,8 @@ class Reduction(ScheduleRule):
         if not reductions or not all(
             is_reduction(sch, b) or is_injective(sch, b) for b in blocks
         ):
+            return None
+        if self.rows_only and len(reductions) == 1 and _prefers_columns(sch, reductions[0]):
             return None
         if not all(is_trivial_binding(sch.state, sch.entry_of(b)) for b in blocks):
             return None
@@ -54,6 +67,19 @@ class Reduction(ScheduleRule):
         for block in root_blocks(sch):
             _finish(sch, block, cpu)
         return sch
+
+
+def _prefers_columns(sch: Schedule, block: SBlockRV) -> bool:
+    """Whether a data-parallel variable gives better vectors than the reduction's own."""
+    entry = sch.entry_of(block)
+    reads, store = accesses_of(entry.stmt, Hints())
+    if store is None or any(a.steps is None for a in reads):
+        return False
+    reduce = [v for v in entry.stmt.iter_vars if v.iter_type == REDUCTION]
+    if not any(a.step(reduce[-1].var) == 1 for a in reads):
+        return True
+    length = total([Hints().of(v.dom.extent) for v in reduce])
+    return length < 16
 
 
 def _shared_rows(sch: Schedule) -> int:
@@ -98,11 +124,8 @@ def _lanes(sch: Schedule, block: SBlockRV, cpu: Cpu) -> SBlockRV | None:
         group.insert(0, i)
     length = total([entry.stmt.iter_vars[i].dom.extent.value for i in group])
     lanes = cpu.lanes(store.buffer.ty.dtype)
-    count = next(
-        (n for n in (lanes, lanes // 2, lanes // 4) if n >= 4 and length % n == 0 and length > n),
-        None,
-    )
-    if count is None:
+    count = _partial_results(length, lanes)
+    if count == 0:
         return None
     loop = sch.fuse(*[loops[i] for i in group]) if len(group) > 1 else loops[last]
     _, lane = sch.split(loop, [None, count])
@@ -112,9 +135,49 @@ def _lanes(sch: Schedule, block: SBlockRV, cpu: Cpu) -> SBlockRV | None:
     return found[0]
 
 
+def _partial_results(length: int, lanes: int) -> int:
+    """How many partial results: several vectors for long rows, to hide the latency of additions."""
+    for n in (4 * lanes, 2 * lanes, lanes):
+        enough = length >= (4 if n > lanes else 2) * n
+        if enough and (length % n == 0 or length >= 16 * n):
+            return n
+    return next((n for n in (lanes // 2, lanes // 4) if n >= 4 and length % n == 0), 0)
+
+
 def _vector_lanes(sch: Schedule, block: SBlockRV) -> None:
-    """The loop over lanes innermost, as a vector."""
-    attempt(lambda: sch.vectorize(sch.get_loops(block)[-1]))
+    """The loop over lanes innermost, as a vector, with sums that stay in registers."""
+    entry = sch.entry_of(block)
+    lane = entry.stmt.iter_vars[0].var
+    value = dict(zip((v.var for v in entry.stmt.iter_vars), entry.realize.iter_values, strict=True))
+    loops = sch.get_loops(block)
+    own = [x for x in loops if sch.get(x).loop_var is value[lane]]
+    if not own:
+        return
+    place = next(i for i, x in enumerate(loops) if x is own[0])
+    after = loops[place + 1 :]
+    if after and not attempt(lambda: sch.reorder(*after, own[0])):
+        return
+    attempt(lambda: sch.set_scope(block, 0, "local"))
+    if attempt(lambda: sch.vectorize(own[0])):
+        inner = [x for x in loops if x is not own[0]]
+        first = _first_reduction_loop(sch, block, inner)
+        if first is not None:
+            attempt(lambda: sch.decompose_reduction(block, first))
+
+
+def _first_reduction_loop(
+    sch: Schedule, block: SBlockRV, loops: list[LoopRV]
+) -> LoopRV | None:
+    """The outermost loop that drives a reduction variable."""
+    entry = sch.entry_of(block)
+    driving = vars_of(
+        tuple(
+            value
+            for v, value in zip(entry.stmt.iter_vars, entry.realize.iter_values, strict=True)
+            if v.iter_type == REDUCTION
+        )
+    )
+    return next((x for x in loops if id(sch.get(x).loop_var) in driving), None)
 
 
 def _rows_together(sch: Schedule, shared: int, cpu: Cpu) -> None:
@@ -129,8 +192,8 @@ def _rows_together(sch: Schedule, shared: int, cpu: Cpu) -> None:
     for block in reversed(blocks):
         if block is not output:
             attempt(lambda b=block: sch.compute_at(b, row))
-    work = _work(sch)
-    if work >= PARALLEL_CYCLES:
+    rows = Hints().of(sch.get(row).extent)
+    if _work(sch) >= PARALLEL_CYCLES and rows > 1:
         attempt(lambda: sch.parallel(row))
 
 

@@ -90,7 +90,7 @@ def _shapes(
     most = max(1, spatial[v].extent // lanes)
     out: list[tuple[int, int]] = []
     budget = cpu.registers - cpu.registers // 4
-    for vectors in (1, 2, 3, 4, 6, 8):
+    for vectors in range(1, 9):
         if vectors > most:
             break
         if r is None:

@@ -11,8 +11,9 @@ from typing import Any
 
 from workbench.arith import Analyzer
 from workbench.core.structural import structural_equal
-from workbench.core.traverse import iter_nodes, substitute
+from workbench.core.traverse import iter_nodes, rewrite, substitute
 from workbench.ir.expr import Expr, IntImm, Range, Var
+from workbench.s_tir.analysis.access import get_sblock_read_write_region
 from workbench.s_tir.analysis.blocks import (
     block_kind_reason,
     complete_reason,
@@ -28,7 +29,7 @@ from workbench.s_tir.schedule.primitives.body_rewrite import BlockRewriter
 from workbench.s_tir.schedule.random_variable import SBlockRV
 from workbench.s_tir.schedule.state import replace_stmts
 from workbench.tirx.expr import BufferLoad
-from workbench.tirx.stmt import BufferStore, SBlock
+from workbench.tirx.stmt import BufferStore, SBlock, Stmt
 
 
 def _moves(sch: Any, entry: Entry, rv: Any) -> Iterable[Move]:
@@ -124,10 +125,12 @@ class InlinePrimitives(ScheduleBase):
             at = {v: i for v, i in zip(places, load.indices, strict=True) if v is not None}
             return substitute(store.value, {**units, **at})
 
-        body = replace_stmts(scope.stmt.body, {id(entry.realize): None})
-        assert body is not None, "a block with consumers is not alone"
         run = BlockRewriter({BufferLoad: inline}, redetect=True)
-        self._finish(scope, run.run(body), store.buffer, run.reuse)
+        changes: dict[int, Stmt | None] = {id(entry.realize): None}
+        for key in deps.consumers(entry.key):
+            consumer = self.state.entry(key).stmt
+            changes[id(consumer)] = run.run(consumer)
+        self._finish(scope, changes, store.buffer, run.reuse)
 
     def _check_complete(self, entry: Entry) -> None:
         reason = complete_reason(self.state, entry)
@@ -143,13 +146,18 @@ class InlinePrimitives(ScheduleBase):
                 hint="compute_at computes it where it is used",
             )
 
-    def _finish(self, scope: Entry, body: Any, gone: Var, reuse: Any) -> None:
-        """Stores the new body of a scope without the buffer `gone`."""
-        if any(v is gone for v in iter_nodes(body, Var)):
+    def _finish(
+        self, scope: Entry, changes: dict[int, Stmt | None], gone: Var, reuse: Any
+    ) -> None:
+        """Stores the changed statements of a scope, and drops the buffer `gone`."""
+        new_parts = tuple(s for s in changes.values() if s is not None)
+        if any(v is gone for v in iter_nodes(new_parts, Var)):
             raise ScheduleError(
                 f"{gone.name} is used in another way than by loads and stores",
                 nodes=[scope.stmt],
             )
+        body = replace_stmts(scope.stmt.body, changes)
+        assert body is not None, "the consumers or the producer are left"
         left = tuple(b for b in scope.stmt.alloc_buffers if b is not gone)
         new = scope.stmt.replace(body=body, alloc_buffers=left)
         self.state.replace(scope.key, new, reuse)
@@ -184,20 +192,15 @@ class InlinePrimitives(ScheduleBase):
         def inline(load: BufferLoad) -> Expr | None:
             return source.value if load.buffer is source.buffer else None
 
-        from workbench.core.traverse import rewrite
-
         value = rewrite(substitute(store.value, at), {BufferLoad: inline})
         indices = [substitute(i, at) for i in store.indices]
         new_store = BufferStore(store.buffer, value, indices, span=store.span)
-        from workbench.s_tir.analysis.access import get_sblock_read_write_region
-
         new: SBlock = producer.stmt.replace(body=new_store)
         reads, writes = get_sblock_read_write_region(new)
         new = new.replace(reads=tuple(reads), writes=tuple(writes))
         realize = producer.realize.replace(block=new)
-        changes = {id(entry.realize): None, id(producer.realize): realize}
-        body = replace_stmts(scope.stmt.body, changes)
-        self._finish(scope, body, source.buffer, {producer.stmt: new})
+        changes: dict[int, Stmt | None] = {id(entry.realize): None, id(producer.realize): realize}
+        self._finish(scope, changes, source.buffer, {producer.stmt: new})
 
     def _only_producer(self, entry: Entry, scope: Entry) -> Entry:
         deps = self.state.dependences(scope.key)

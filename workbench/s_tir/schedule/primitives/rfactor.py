@@ -44,15 +44,19 @@ from workbench.tirx.stmt import (
     stmt_list,
 )
 
-#: Commutative, associative operators with their identity element.
-_IDENTITY: dict[type, Callable[[str], Any]] = {
-    Add: lambda dtype: _number(dtype, 0),
-    Mul: lambda dtype: _number(dtype, 1),
-    Max: min_value,
-    Min: max_value,
-    And: lambda dtype: IntImm("bool", 1),
-    Or: lambda dtype: IntImm("bool", 0),
+#: Commutative, associative operators with what may be their identity element.
+_IDENTITY: dict[type, Callable[[str], list[Any]]] = {
+    Add: lambda dtype: [_number(dtype, 0)],
+    Mul: lambda dtype: [_number(dtype, 1)],
+    Max: lambda dtype: [min_value(dtype), *_infinite(dtype, "-inf")],
+    Min: lambda dtype: [max_value(dtype), *_infinite(dtype, "inf")],
+    And: lambda dtype: [IntImm("bool", 1)],
+    Or: lambda dtype: [IntImm("bool", 0)],
 }
+
+
+def _infinite(dtype: str, text: str) -> list[Expr]:
+    return [FloatImm(dtype, float(text))] if "float" in dtype else []
 
 
 def _number(dtype: str, value: int) -> Expr:
@@ -85,7 +89,7 @@ class Combination:
             raise ScheduleError(
                 f"{entry.label} does not combine its output with a new value", nodes=[block]
             )
-        if not structural_equal(init.value, _IDENTITY[kind](store.value.dtype)):
+        if not any(structural_equal(init.value, x) for x in _IDENTITY[kind](store.value.dtype)):
             raise ScheduleError(
                 f"{entry.label} starts with {init.value}, not with the identity of its reduction",
                 nodes=[block],
