@@ -22,7 +22,6 @@ from workbench.ir.type import (
     PointerType,
     PrimType,
     Type,
-    TypeOf,
     as_type,
     prim_type,
 )
@@ -223,7 +222,7 @@ class Var(Expr, kind="var"):
     """A variable: a scalar, a buffer or a tensor, by its type. Identity is what counts."""
 
     name: str = field(role=META)
-    ty: TypeOf = field(converter=as_type, default=None)
+    ty: MaybeType = field(converter=lambda v: None if v is None else as_type(v), default=None)
 
     def __init__(
         self,
@@ -356,7 +355,6 @@ class Op(Expr, kind="singleton"):
         if key in table and table[key] is not value:
             raise WorkbenchError(f"operator {self.name} has an attribute {key!r} already")
         table[key] = value
-
 
 
 _ops: Registry[Op] = Registry("operator")

@@ -22,10 +22,9 @@ from contextlib import contextmanager, nullcontext
 from typing import Any, ClassVar, TypeVar
 
 from workbench.core.dispatch import Dispatch
-from workbench.core.node import Node
 from workbench.core.structural import structural_equal
 from workbench.core.traverse import iter_nodes
-from workbench.ir.expr import Call, Expr, GlobalVar, Op, StringImm, Var, is_prim_expr
+from workbench.ir.expr import Call, Expr, GlobalVar, Op, StringImm, Var
 from workbench.ir.module import IRModule
 from workbench.ir.span import Span
 from workbench.ir.type import Type
@@ -464,37 +463,6 @@ def _same_blocks(new: list[BindingBlock], old: tuple[BindingBlock, ...]) -> bool
     )
 
 
-def post_order_visit(expr: Node, fvisit: Callable[[Any], Any]) -> None:
-    """Calls `fvisit` with every expression after its children, each object once."""
-    seen: set[int] = set()
-    stack: list[tuple[Any, bool]] = [(expr, False)]
-    while stack:
-        node, ready = stack.pop()
-        if ready:
-            fvisit(node)
-        elif id(node) not in seen:
-            seen.add(id(node))
-            stack.append((node, True))
-            stack.extend((c, False) for c in reversed(_operands(node)))
-
-
-def _operands(node: Any) -> list[Any]:
-    """The expressions directly below an expression, with those inside blocks."""
-    if isinstance(node, (Var, Constant)) or is_prim_expr(node):
-        return []
-    if isinstance(node, Call):
-        return [node.op, *node.args]
-    if isinstance(node, SeqExpr):
-        found: list[Any] = []
-        for block in node.blocks:
-            for binding in block.bindings:
-                found += [binding.value, binding.var]  # type: ignore[attr-defined]
-        return [*found, node.body]
-    if isinstance(node, Function):
-        return [*node.params, node.body]
-    return [c for c in node.children() if isinstance(c, Expr)]
-
-
 _C = TypeVar("_C", bound=type)
 
 
@@ -513,6 +481,5 @@ __all__ = [
     "PyExprMutator",
     "PyExprVisitor",
     "mutator",
-    "post_order_visit",
     "visitor",
 ]
