@@ -9,6 +9,7 @@ from math import gcd
 from typing import Any
 
 from workbench.arith import const_int_bound as cib
+from workbench.arith import int_set
 from workbench.arith import modular_set as ms
 from workbench.arith.build import (
     BOOLEAN,
@@ -22,10 +23,12 @@ from workbench.arith.build import (
     make_sub,
     same,
 )
-from workbench.arith.canonical import Canonical, Sum, decide
+from workbench.arith.canonical import Canonical
 from workbench.arith.const_int_bound import Bound, BoundAnalysis, ConstIntBound
+from workbench.arith.int_set import IntervalSet, eval_set, is_neg_inf, is_pos_inf, upper_end
 from workbench.arith.modular_set import ModularAnalysis, ModularSet
 from workbench.arith.rewrite import Rewriter
+from workbench.arith.sums import Sum, decide
 from workbench.core.errors import WorkbenchError
 from workbench.ir.expr import Expr, IntImm, Range, Var, as_expr
 from workbench.tirx.expr import (
@@ -145,8 +148,6 @@ class Analyzer:
 
         Raises WorkbenchError if something else is known of it and `override` is not set.
         """
-        from workbench.arith.int_set import IntervalSet, is_neg_inf, is_pos_inf
-
         var = _as_var(var)
         if isinstance(info, ConstIntBound):
             bound = (info.min_value, info.max_value)
@@ -355,8 +356,6 @@ class Analyzer:
     def int_set(self, expr: Any, dom_map: Mapping[Any, Any] | None = None) -> Any:
         """A symbolic set that contains the expression for all values of the variables in `dom_map`
         (of the variables bound to ranges, if not given)."""
-        from workbench.arith.int_set import IntervalSet, eval_set
-
         if dom_map is None:
             dom_map = {var: IntervalSet(low, high) for var, low, high in self._interval_domains()}
         return eval_set(as_expr(expr), dom_map, self)
@@ -392,7 +391,7 @@ class Analyzer:
                 result = self.canonical.simplify(result)
         return result
 
-    def can_prove(self, expr: Any, strength: ProofStrength = ProofStrength.DEFAULT) -> bool:
+    def can_prove(self, expr: Any, strength: int = ProofStrength.DEFAULT) -> bool:
         """Whether a condition certainly holds.
 
         With `SYMBOLIC_BOUND` the symbolic ends of ranges are used too.
@@ -409,7 +408,7 @@ class Analyzer:
                 return False
         return True
 
-    def _prove_one(self, condition: Any, strength: ProofStrength) -> bool:
+    def _prove_one(self, condition: Any, strength: int) -> bool:
         """Proves a simplified condition that is no conjunction."""
         if type(condition) is IntImm:
             return condition.value != 0
@@ -468,8 +467,6 @@ class Analyzer:
 
     def _prove_by_ranges(self, condition: Any) -> bool:
         """Replaces variables by the end of their range that makes the comparison hardest."""
-        from workbench.arith.int_set import upper_end
-
         cls = type(condition)
         a, b = condition.a, condition.b
         if cls in (GT, GE):
@@ -644,3 +641,6 @@ def all_of(conditions: Sequence[Expr]) -> Any:
     for condition in conditions:
         result = condition if result is None else make[And](result, condition)
     return IntImm("bool", 1) if result is None else result
+
+
+int_set.set_default_analyzer(Analyzer)

@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 
+from workbench.core.structural import structural_equal
 from workbench.ir.expr import Call, Expr, FloatImm, IntImm, Var
 from workbench.ir.type import BOOL, PrimType, prim_type
 from workbench.runtime.dtype import DataType, DataTypeCode
@@ -351,8 +352,6 @@ def same(a: Any, b: Any) -> bool:
             stack.append((a.b, b.b))
             stack.append((a.a, b.a))
         else:
-            from workbench.core.structural import structural_equal
-
             if not structural_equal(a, b):
                 return False
     return True

@@ -17,6 +17,7 @@ from collections.abc import Callable
 from math import gcd
 from typing import TYPE_CHECKING, Any
 
+from workbench.arith import comparing, division
 from workbench.arith.build import (
     FALSE,
     INDEX,
@@ -34,11 +35,8 @@ from workbench.arith.build import (
     make_mul,
     make_sub,
     same,
-    truth,
 )
 from workbench.arith.const_int_bound import (
-    NEG_INF,
-    POS_INF,
     Bound,
     add_bounds,
     div_bounds,
@@ -48,6 +46,7 @@ from workbench.arith.const_int_bound import (
     scale_bounds,
     type_bound,
 )
+from workbench.arith.sums import LARGE, Digit, Form, Sum, decide, fits, lower_is_all
 from workbench.core.node import plan_of
 from workbench.ir.expr import Call, FloatImm, IntImm, Op, Var
 from workbench.tirx.expr import (
@@ -77,35 +76,6 @@ from workbench.tirx.expr import (
 
 if TYPE_CHECKING:
     from workbench.arith.analyzer import Analyzer
-
-LARGE = 1 << 31
-
-#: (atom, lower, upper): atom // lower % upper
-Digit = tuple[int, int, int | None]
-
-
-class Sum:
-    """const + Σ coef * digit, of one integer type."""
-
-    __slots__ = ("const", "expr", "terms", "ty")
-
-    def __init__(self, ty: Any, const: int, terms: dict[Digit, int], expr: Any = None) -> None:
-        self.ty = ty
-        self.const = const
-        self.terms = terms
-        self.expr = expr
-
-    def scaled(self, factor: int) -> Sum:
-        """This sum times a constant."""
-        if factor == 1:
-            return self
-        if factor == 0:
-            return Sum(self.ty, 0, {})
-        terms = {digit: coef * factor for digit, coef in self.terms.items()}
-        return Sum(self.ty, self.const * factor, terms)
-
-
-Form = Any  # a Sum, or an expression in canonical form
 
 
 class Canonical:
@@ -216,19 +186,23 @@ class Canonical:
                     total = self.multiply(a, b)
                 else:
                     total = self.add(a, b, 1 if cls is Add else -1)
-                return total if _fits(total) else self.opaque(cls, a, b)
+                return total if fits(total) else self.opaque(cls, a, b)
             if cls is FloorDiv:
-                return self.floordiv(a, b)
+                return division.floordiv(self, a, b)
             if cls is FloorMod:
-                return self.floormod(a, b)
+                return division.floormod(self, a, b)
             if cls is Div or cls is Mod:
                 low = self.sum_bound(a)[0]
                 if low >= 0 and self.sum_bound(b)[0] >= 0:
-                    return self.floordiv(a, b) if cls is Div else self.floormod(a, b)
+                    return (
+                        division.floordiv(self, a, b)
+                        if cls is Div
+                        else division.floormod(self, a, b)
+                    )
             elif cls is Min or cls is Max:
-                return self.extremum(node, cls, a, b)
+                return comparing.extremum(self, node, cls, a, b)
             elif cls in _COMPARE:
-                return self.compare(node, cls, a, b)
+                return comparing.compare(self, node, cls, a, b)
         x, y = self.to_expr(a), self.to_expr(b)
         folded = fold(cls, x, y)
         if folded is None:
@@ -552,169 +526,6 @@ class Canonical:
             return coef, list(self.products.get(atom, (atom,)))
         return 1, [self.sum_number(total)]
 
-    def floordiv(self, a: Sum, b: Sum) -> Sum:
-        """a // b"""
-        if b.terms:
-            return self.symbolic_division(a, b)[0]
-        c = b.const
-        if c == 0:
-            return self.opaque(FloorDiv, a, b)
-        if c < 0:
-            return self.floordiv(a.scaled(-1), b.scaled(-1))
-        if c == 1:
-            return a
-        whole, rest = self._split(a, c)
-        quotient = self._small_quotient(rest, c)
-        if quotient is not None:
-            return self.add(whole, quotient, 1)
-        if rest.const == 0 and len(rest.terms) == 1:
-            digit, coef = next(iter(rest.terms.items()))
-            if coef > 0 and c % coef == 0:
-                return self.add(whole, self._divide_digit(rest.ty, digit, c // coef), 1)
-        return self.add(whole, self._divide_rest(rest, c), 1)
-
-    def _split(self, a: Sum, c: int) -> tuple[Sum, Sum]:
-        """a = whole * c + rest, no coefficient of rest divisible. Proofs take multiples of c out of
-        the constant too; elsewhere `(n - 1) // 4` stays as it is written."""
-        whole = {d: k // c for d, k in a.terms.items() if k % c == 0}
-        rest = {d: k for d, k in a.terms.items() if k % c}
-        taken = a.const // c if self.expand or a.const % c == 0 else 0
-        return Sum(a.ty, taken, whole), Sum(a.ty, a.const - taken * c, rest)
-
-    def _small_quotient(self, rest: Sum, c: int) -> Sum | None:
-        """The constant quotient of a sum whose bounds lie between two multiples of c."""
-        low, high = self.sum_bound(rest)
-        if low > NEG_INF and high < POS_INF and low // c == high // c:
-            return Sum(rest.ty, low // c, {})
-        return None
-
-    def _divide_digit(self, ty: Any, digit: Digit, c: int) -> Sum:
-        """(atom // lower % upper) // c"""
-        atom, lower, upper = digit
-        small = imm(ty, lower * c) is not None
-        if upper is not None or not small:
-            if upper is None or upper % c or not small:
-                number = self.factors(Sum(ty, 0, {digit: 1}))[1][0]
-                return Sum(ty, 0, {(number, c, None): 1})
-            upper = upper // c
-        return self.normal(ty, (atom, lower * c, upper))
-
-    def normal(self, ty: Any, digit: Digit, coef: int = 1) -> Sum:
-        """A digit with what its bounds make superfluous taken away."""
-        atom, lower, upper = digit
-        if upper == 1:
-            return Sum(ty, 0, {})
-        bound = self.atom_bound(atom)
-        if upper is not None and bound[0] >= 0 and bound[1] < lower * upper:
-            upper = None
-        if upper is None and bound[0] >= 0 and bound[1] < lower:
-            return Sum(ty, 0, {})
-        return Sum(ty, 0, {(atom, lower, upper): coef})
-
-    def _low_part(self, rest: Sum, c: int) -> tuple[int, Sum, Sum] | None:
-        """rest = g * high + low with g > 1 a divisor of c and 0 <= low < g."""
-        order = sorted(rest.terms.items(), key=lambda item: -abs(item[1]))
-        g = c
-        for count in range(1, len(order) + 1):
-            g = gcd(g, order[count - 1][1])
-            if g == 1:
-                return None
-            low = Sum(rest.ty, rest.const % g, dict(order[count:]))
-            bound = self.sum_bound(low)
-            if bound[0] >= 0 and bound[1] < g:
-                high = Sum(rest.ty, rest.const // g, {d: k // g for d, k in order[:count]})
-                return g, high, low
-        return None
-
-    def _divide_rest(self, rest: Sum, c: int) -> Sum:
-        parts = self._low_part(rest, c)
-        if parts is not None:
-            g, high, _ = parts
-            return self.floordiv(high, Sum(rest.ty, c // g, {}))
-        return Sum(rest.ty, 0, {(self.sum_number(rest), c, None): 1})
-
-    def floormod(self, a: Sum, b: Sum) -> Sum:
-        """a % b"""
-        if b.terms:
-            return self.symbolic_division(a, b)[1]
-        c = b.const
-        if c == 0:
-            return self.opaque(FloorMod, a, b)
-        if c < 0:
-            return self.floormod(a.scaled(-1), b.scaled(-1)).scaled(-1)
-        if c == 1:
-            return Sum(a.ty, 0, {})
-        terms = {d: k for d, k in a.terms.items() if k % c}
-        if self.expand or len(terms) == 1:
-            # Elsewhere factors above c stay: they say which iterators were fused.
-            terms = {d: k % c if k > 0 else -(-k % c) for d, k in terms.items()}
-        rest = Sum(a.ty, a.const % c, terms)
-        quotient = self._small_quotient(rest, c)
-        if quotient is not None:
-            return self.add(rest, Sum(a.ty, quotient.const * c, {}), -1)
-        if rest.const == 0 and len(terms) == 1:
-            digit, coef = next(iter(terms.items()))
-            g = gcd(coef, c)
-            if coef == g:
-                return self._cut_digit(a.ty, digit, c // g).scaled(g)
-        parts = self._low_part(rest, c)
-        if parts is not None:
-            g, high, low = parts
-            return self.add(low, self.floormod(high, Sum(a.ty, c // g, {})), g)
-        return self.normal(a.ty, (self.sum_number(rest), 1, c))
-
-    def _cut_digit(self, ty: Any, digit: Digit, c: int) -> Sum:
-        """(atom // lower % upper) % c"""
-        atom, lower, upper = digit
-        if upper is not None and upper % c:
-            if upper <= c:
-                return Sum(ty, 0, {digit: 1})
-            number = self.factors(Sum(ty, 0, {digit: 1}))[1][0]
-            return Sum(ty, 0, {(number, 1, c): 1})
-        return self.normal(ty, (atom, lower, c))
-
-    def symbolic_division(self, a: Sum, b: Sum) -> tuple[Sum, Sum]:
-        """Quotient and remainder by a divisor that is no constant (and not zero where
-        evaluated)."""
-        coef, factors = self.factors(b)
-        whole = Sum(a.ty, 0, {})
-        rest = Sum(a.ty, 0, {})
-        for digit, k in a.terms.items():
-            mine = self.factors(Sum(a.ty, 0, {digit: 1}))[1]
-            left = _remove(mine, factors) if k % coef == 0 else None
-            if left is None:
-                rest = self.add(rest, Sum(a.ty, 0, {digit: k}), 1)
-            else:
-                whole = self.add(whole, self._product_of(a.ty, left).scaled(k // coef), 1)
-        rest = self.add(rest, Sum(a.ty, a.const, {}), 1)
-        if not rest.terms and rest.const == 0:
-            return whole, rest
-        divisor = self.to_expr(b)
-        if self._is_below(rest, divisor):
-            return whole, rest
-        if not whole.terms and not whole.const:
-            rest = a
-        return (
-            self.add(whole, self.opaque(FloorDiv, rest, b), 1),
-            self.opaque(FloorMod, rest, b),
-        )
-
-    def _is_below(self, rest: Sum, divisor: Any) -> bool:
-        """0 <= rest < divisor"""
-        low, high = self.sum_bound(rest)
-        if low < 0:
-            return False
-        if high < self.analyzer.bounds.value(divisor)[0]:
-            return True
-        return self.analyzer.is_below(self.to_expr(rest), divisor)
-
-    def _product_of(self, ty: Any, factors: list[int]) -> Sum:
-        result = Sum(ty, 1, {})
-        for factor in factors:
-            one = self.sums.get(factor) or Sum(ty, 0, {(factor, 1, None): 1})
-            result = self.multiply(result, one)
-        return result
-
     def opaque(self, cls: type, a: Sum, b: Sum) -> Sum:
         """An operation that stays as it is, as an atom."""
         key = (cls, self.sum_number(a), self.sum_number(b))
@@ -722,80 +533,6 @@ class Canonical:
         if found is None:
             found = self.register(key, make[cls](self.to_expr(a), self.to_expr(b)))
         return self.atom_sum(found, self.atoms[found])
-
-    def extremum(self, node: Any, cls: type, a: Sum, b: Sum) -> Sum:
-        """Min or max: decided by the bounds of the difference, or an atom."""
-        low, high = self.sum_bound(self.add(a, b, -1))
-        if low >= 0:
-            return b if cls is Min else a
-        if high <= 0:
-            return a if cls is Min else b
-        x, y = self.to_expr(a), self.to_expr(b)
-        built = node if x is node.a and y is node.b else make[cls](x, y)
-        return self.atom_sum(self.number(built, built), built)
-
-    def compare(self, node: Any, cls: type, a: Sum, b: Sum) -> Any:
-        """A comparison: decided by the difference, divided by its common factor, or as it is."""
-        difference = self.add(a, b, -1)
-        known = decide(cls, self.sum_bound(difference))
-        if known is not None:
-            return TRUE if known else FALSE
-        if not difference.terms:
-            return truth(node.ty, decide(cls, (difference.const, difference.const)) is True)
-        found = self._reduce(cls, difference)
-        if found is None:
-            return FALSE if cls is EQ else TRUE
-        cancelled = len(difference.terms) < len(a.terms) + len(b.terms)
-        if found[1] is not difference or cancelled or (a.const and b.const):
-            return self._rebuild(*found)
-        x, y = self.to_expr(a), self.to_expr(b)
-        return node if x is node.a and y is node.b else make[cls](x, y)
-
-    def _reduce(self, cls: type, total: Sum) -> tuple[type, Sum] | None:
-        """A comparison of a sum with 0 that says the same; None: an equation without solution."""
-        g = 0
-        for coef in total.terms.values():
-            g = gcd(g, coef)
-        if g > 1:
-            terms = {d: k // g for d, k in total.terms.items()}
-            if cls in (EQ, NE):
-                return None if total.const % g else (cls, Sum(total.ty, total.const // g, terms))
-            # g*X + c < 0  ⟺  X + floor(c / g) < 0;   g*X + c <= 0  ⟺  X + ceil(c / g) <= 0
-            const = total.const // g if cls in (LT, GE) else -(-total.const // g)
-            return cls, Sum(total.ty, const, terms)
-        if len(total.terms) > 1 and cls not in (EQ, NE):
-            strict = cls in (LT, GE)
-            shifted = total if strict else Sum(total.ty, total.const - 1, total.terms)
-            dropped = self._drop_low(shifted)
-            if dropped is not None:
-                return (cls if strict else {LE: LT, GT: GE}[cls]), dropped
-        return cls, total
-
-    def _drop_low(self, total: Sum) -> Sum | None:
-        """g*X + low < 0 ⟺ X < 0 where 0 <= low < g (and the constant is a multiple of g)."""
-        order = sorted(total.terms.items(), key=lambda item: -abs(item[1]))
-        g = 0
-        for count in range(1, len(order)):
-            g = gcd(g, order[count - 1][1])
-            if g == 1:
-                return None
-            low = Sum(total.ty, total.const % g, dict(order[count:]))
-            bound = self.sum_bound(low)
-            if bound[0] >= 0 and bound[1] < g:
-                return Sum(total.ty, total.const // g, {d: k // g for d, k in order[:count]})
-        return None
-
-    def _rebuild(self, cls: type, total: Sum) -> Any:
-        """total cmp 0 with the negative terms on the other side."""
-        left = Sum(total.ty, 0, {d: k for d, k in total.terms.items() if k > 0})
-        right = Sum(total.ty, -total.const, {d: -k for d, k in total.terms.items() if k < 0})
-        if not left.terms:
-            left = Sum(total.ty, total.const, {})
-            right = Sum(total.ty, 0, right.terms)
-            if cls in (EQ, NE):
-                left, right = right, left
-            return make[cls](self.to_expr(left), self.to_expr(right))
-        return make[cls](self.to_expr(left), self.to_expr(right))
 
     # -- back to expressions -----------------------------------------------------------------
 
@@ -865,46 +602,6 @@ class Canonical:
         high, low = divmod(value, half)
         high_imm = Canonical._const(ty, high)
         return make_add(make_mul(high_imm, imm(ty, half)), imm(ty, low))
-
-
-def _fits(total: Sum) -> bool:
-    """Whether all constants of a sum fit its type."""
-    limit = 1 << (total.ty.dtype.bits - 1)
-    if not -limit <= total.const < limit:
-        return False
-    return all(-limit < coef < limit for coef in total.terms.values())
-
-
-def lower_is_all(digit: Digit) -> bool:
-    """Whether a digit is the whole atom."""
-    return digit[1] == 1 and digit[2] is None
-
-
-def decide(cls: type, bound: Bound) -> bool | None:
-    """Whether `d cmp 0` holds for all d in the bounds (True), for none (False), or it depends."""
-    low, high = bound
-    if cls is LT:
-        return True if high < 0 else False if low >= 0 else None
-    if cls is LE:
-        return True if high <= 0 else False if low > 0 else None
-    if cls is GT:
-        return True if low > 0 else False if high <= 0 else None
-    if cls is GE:
-        return True if low >= 0 else False if high < 0 else None
-    apart = low > 0 or high < 0
-    if cls is EQ:
-        return False if apart else True if low == high == 0 else None
-    return True if apart else False if low == high == 0 else None
-
-
-def _remove(items: list[int], taken: list[int]) -> list[int] | None:
-    """The multiset difference, or None if `taken` is not contained."""
-    left = list(items)
-    for item in taken:
-        if item not in left:
-            return None
-        left.remove(item)
-    return left
 
 
 def _leaf(value: Any) -> Any:

@@ -26,6 +26,7 @@ from workbench.core.node import Node, field, plan_of
 from workbench.ir.expr import Call, Expr, IntImm, Range, Var, as_expr
 from workbench.ir.type import prim_type
 from workbench.tirx.expr import (
+    LE,
     Add,
     Broadcast,
     BufferLoad,
@@ -46,6 +47,19 @@ from workbench.tirx.expr import (
 
 if TYPE_CHECKING:
     from workbench.arith.analyzer import Analyzer
+
+
+_analyzers: list[Callable[[], Analyzer]] = []
+
+
+def set_default_analyzer(make_analyzer: Callable[[], Analyzer]) -> None:
+    """Says what to use where no analyzer is given. `arith.analyzer`, which stands on this module,
+    calls it once when imported."""
+    _analyzers[:] = [make_analyzer]
+
+
+def _default_analyzer() -> Analyzer:
+    return _analyzers[0]()
 
 
 class IntSet(Node):
@@ -490,9 +504,7 @@ def eval_set(
     `dom_map` maps variables to IntSets or Ranges; `expr` may be an expression, a Range or an
     IntSet.
     """
-    from workbench.arith.analyzer import Analyzer
-
-    run = _Evaluator(_domains(dom_map), analyzer or Analyzer())
+    run = _Evaluator(_domains(dom_map), analyzer or _default_analyzer())
     if isinstance(expr, Range):
         expr = IntervalSet.from_range(expr)
     if isinstance(expr, IntervalSet):
@@ -540,9 +552,7 @@ def upper_end(expr: Any, analyzer: Analyzer) -> Any:
 
 def union(sets: Sequence[Any], analyzer: Analyzer | None = None) -> IntervalSet:
     """The smallest interval that covers all sets."""
-    from workbench.arith.analyzer import Analyzer
-
-    run = _Evaluator({}, analyzer or Analyzer())
+    run = _Evaluator({}, analyzer or _default_analyzer())
     ends: Ends = (_POS, _NEG)
     for item in map(as_int_set, sets):
         assert isinstance(item, IntervalSet), item
@@ -553,9 +563,7 @@ def union(sets: Sequence[Any], analyzer: Analyzer | None = None) -> IntervalSet:
 
 def intersect(sets: Sequence[Any], analyzer: Analyzer | None = None) -> IntervalSet:
     """The interval common to all sets."""
-    from workbench.arith.analyzer import Analyzer
-
-    run = _Evaluator({}, analyzer or Analyzer())
+    run = _Evaluator({}, analyzer or _default_analyzer())
     low, high = _NEG, _POS
     for item in map(as_int_set, sets):
         assert isinstance(item, IntervalSet), item
@@ -579,26 +587,21 @@ union_lower_bound = union
 
 def covers(outer: Any, inner: Any, analyzer: Analyzer | None = None) -> bool:
     """Whether `inner` certainly lies within `outer`."""
-    from workbench.arith.analyzer import Analyzer, ProofStrength
-
-    known = analyzer or Analyzer()
+    known = analyzer or _default_analyzer()
     a, b = as_int_set(outer), as_int_set(inner)
     assert isinstance(a, IntervalSet), a
     assert isinstance(b, IntervalSet), b
-    strength = ProofStrength.SYMBOLIC_BOUND
     low = is_neg_inf(a.min_value) or (
         _finite(a.min_value, b.min_value)
-        and known.can_prove(make_le(a.min_value, b.min_value), strength)
+        and known.can_prove(make_le(a.min_value, b.min_value), strength=1)
     )
     high = is_pos_inf(a.max_value) or (
         _finite(a.max_value, b.max_value)
-        and known.can_prove(make_le(b.max_value, a.max_value), strength)
+        and known.can_prove(make_le(b.max_value, a.max_value), strength=1)
     )
     return low and high
 
 
 def make_le(a: Any, b: Any) -> Any:
     """a <= b"""
-    from workbench.tirx.expr import LE
-
     return make[LE](a, b)

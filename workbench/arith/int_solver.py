@@ -11,7 +11,7 @@ from workbench.arith.int_set import IntervalSet, eval_set
 from workbench.arith.linear import detect_linear_equation
 from workbench.core.errors import WorkbenchError
 from workbench.core.node import Node, field
-from workbench.core.traverse import free_vars
+from workbench.core.traverse import free_vars, substitute
 from workbench.ir.expr import Expr, IntImm, Range, Var, as_expr
 from workbench.tirx.expr import EQ, LE, LT
 
@@ -128,8 +128,6 @@ def _with_ranges(
     analyzer: Analyzer,
 ) -> IntConstraintsTransform:
     """Ranges of the new variables, and what else the old ranges and relations ask for."""
-    from workbench.core.traverse import substitute
-
     domains = {v: IntervalSet.from_range(r) for v, r in system.ranges.items()}
     ranges: dict[Var, Range] = {}
     known = Analyzer()

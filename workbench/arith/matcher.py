@@ -13,7 +13,7 @@ import math
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from workbench.arith import build
+from workbench.arith import build, rules
 from workbench.arith.pattern import (
     BINARY,
     COMMUTES,
@@ -377,8 +377,6 @@ def matchers(root: type, operands: tuple[type, ...], kind: int) -> tuple[Any, ..
     if found is None:
         name = root.__name__
         if name not in _compiled:
-            from workbench.arith import rules
-
             rules.load()
             _compiled[name] = [
                 (_operand_types(lhs), rule, match)
