@@ -21,6 +21,7 @@ import numpy as np
 from workbench.core.errors import WorkbenchError
 from workbench.core.live import Live
 from workbench.inspect.machine import describe_machine
+from workbench.runtime.threads import num_threads
 
 #: Load beyond which other programs are said to disturb a measurement, in busy cores per core.
 BUSY = 0.25
@@ -106,8 +107,6 @@ class Conditions:
 
 def threads_in_use() -> int:
     """How many threads kernels run on."""
-    from workbench.runtime.threads import num_threads
-
     return num_threads()
 
 

@@ -10,8 +10,8 @@ from __future__ import annotations
 
 from difflib import SequenceMatcher
 
+from .boxes import Layout
 from .graph import Graph, Node
-from .layout import Layout
 
 
 def _key(node: Node) -> tuple[str, str, str]:

@@ -12,6 +12,7 @@ from functools import cache
 from pathlib import Path
 
 from .graph import Graph, Node
+from .render_svg import FILL
 
 _SHAPE = {
     "op": ("box", "rounded,filled"),
@@ -27,8 +28,6 @@ _SHAPE = {
 def to_dot(graph: Graph, name: str = "workbench") -> str:
     """`graph` in the DOT language; groups become clusters, constants stay small."""
     import graphviz
-
-    from .render_svg import FILL
 
     dot = graphviz.Digraph(name, format="png")
     dot.attr("graph", ranksep="0.35", nodesep="0.18", bgcolor="white", fontname="Helvetica")

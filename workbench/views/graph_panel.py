@@ -7,9 +7,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
+from .boxes import Layout
 from .graph import Graph
 from .highlight import code_lines
-from .layout import Layout, layout
+from .layout import layout
 from .panel import Data, Progress, Request, unknown
 from .part import Code, GraphPart, Part
 from .render_html import code_html, node_list

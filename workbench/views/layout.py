@@ -15,74 +15,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from .boxes import GAP_X, GAP_Y, Box, Layout, Point, Route, port_x
 from .graph import Graph, Node, collapse
 from .layout_rank import break_cycles, order_ranks, place_ranks, rank_nodes
+from .layout_stable import keep_places
 
 #: Above this many visible nodes, groups are collapsed before layout.
 MAX_NODES = 2000
-#: Gap between neighbours in a rank, between ranks, and inside a group's frame.
-GAP_X, GAP_Y, FRAME, TITLE = 18.0, 30.0, 12.0, 16.0
+#: Room inside a group's frame, and for its title.
+FRAME, TITLE = 12.0, 16.0
 DUMMY_WIDTH = 6.0
-
-Point = tuple[float, float]
-
-
-@dataclass(frozen=True, slots=True)
-class Box:
-    """An axis-parallel rectangle; (x, y) is its upper left corner."""
-
-    x: float
-    y: float
-    width: float
-    height: float
-
-    @property
-    def centre_x(self) -> float:
-        """Horizontal centre."""
-        return self.x + self.width / 2
-
-    @property
-    def bottom(self) -> float:
-        """Lower edge (y grows downwards)."""
-        return self.y + self.height
-
-    @property
-    def right(self) -> float:
-        """Right edge."""
-        return self.x + self.width
-
-    def moved(self, dx: float, dy: float) -> Box:
-        """The box shifted by (dx, dy)."""
-        return Box(round(self.x + dx, 1), round(self.y + dy, 1), self.width, self.height)
-
-
-@dataclass(frozen=True, slots=True)
-class Route:
-    """An edge as a polyline from `src` to `dst`."""
-
-    src: str
-    dst: str
-    points: tuple[Point, ...]
-
-    def moved(self, dx: float, dy: float) -> Route:
-        """The route shifted by (dx, dy)."""
-        points = tuple((round(x + dx, 1), round(y + dy, 1)) for x, y in self.points)
-        return Route(self.src, self.dst, points)
-
-
-@dataclass(frozen=True, slots=True)
-class Layout:
-    """Boxes of nodes and expanded groups, routes of edges, and the size of the whole.
-
-    `graph` is the graph that was drawn: the given one, or one with groups collapsed.
-    """
-
-    graph: Graph
-    nodes: dict[str, Box]
-    groups: dict[str, Box]
-    routes: tuple[Route, ...]
-    width: float
-    height: float
 
 
 @dataclass(slots=True)
@@ -119,8 +61,6 @@ def layout(graph: Graph, previous: Layout | None = None) -> Layout:
         return Layout(drawn, {}, {}, (), 0.0, 0.0)
     found = None
     if previous is not None:
-        from .layout_stable import keep_places
-
         found = keep_places(drawn, previous)
     if found is None:
         found = _full(drawn, previous)
@@ -331,13 +271,6 @@ def _route(src: str, dst: str, boxes: dict[str, Box], bends: Sequence[Point]) ->
     start = (port_x(a, first), round(start_y, 1))
     end = (port_x(b, last), round(end_y, 1))
     return Route(src, dst, _thin((start, *bends, end)))
-
-
-def port_x(box: Box, towards: float) -> float:
-    """Where an edge leaves a box: at the centre, moved a little towards the other end."""
-    reach = min(box.width * 0.3, 60.0)
-    shift = max(-reach, min(reach, (towards - box.centre_x) * 0.25))
-    return round(box.centre_x + shift, 1)
 
 
 def _loop(name: str, box: Box) -> Route:

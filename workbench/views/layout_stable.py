@@ -11,8 +11,8 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Iterable
 
+from .boxes import GAP_X, GAP_Y, Box, Layout, Route, port_x
 from .graph import Graph, neighbours
-from .layout import GAP_X, GAP_Y, Box, Layout, Route, port_x
 
 #: With a smaller share of survivors, or more newcomers, a fresh layout is clearer.
 MIN_SHARE = 0.4

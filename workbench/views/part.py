@@ -13,8 +13,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
+from .boxes import Layout
 from .graph import Graph
-from .layout import Layout
 
 Tone: TypeAlias = Literal["neutral", "good", "warn", "bad", "info"]
 Mark: TypeAlias = Literal["", "+", "-", "~"]

@@ -36,6 +36,7 @@ from .part import (
     Tree,
     TreeItem,
 )
+from .render_png import graph_png, plot_png
 from .render_svg import graph_svg, plot_svg
 from .render_text import number
 
@@ -238,8 +239,6 @@ def _graph(part: GraphPart, pictures: bool) -> str:
         return f'<div class="wb-empty">{escape(part.label)}: the graph has no nodes</div>'
     picture = ""
     if pictures and len(part.layout.graph.nodes) <= PNG_MAX_NODES:
-        from .render_png import graph_png
-
         picture = _png(graph_png(part), part.label)
     count = len(part.layout.graph.nodes)
     return (
@@ -256,8 +255,6 @@ def _plot(part: Plot, pictures: bool) -> str:
         return f'<div class="wb-empty">{escape(part.title or "Plot")}: nothing was measured</div>'
     picture = ""
     if pictures:
-        from .render_png import plot_png
-
         picture = _png(plot_png(part), part.title)
     rows = "".join(
         f'<tr data-id="{i}"><td>{escape(bar.label)}</td><td class="wb-r">{number(bar.value)}</td>'

@@ -13,8 +13,8 @@ from html import escape
 from itertools import pairwise
 from math import floor, log10
 
+from .boxes import Box, Layout, Point, Route
 from .graph import CHAR_WIDTH, KIND_WORD, LINE_HEIGHT, Node
-from .layout import Box, Layout, Point, Route
 from .part import GraphPart, Plot
 from .render_text import number
 

@@ -10,11 +10,12 @@ from typing import Any, Literal
 from workbench.inspect.timing import duration
 
 from .align import align, renamed
+from .boxes import Layout
 from .graph import Graph
 from .graph_panel import picture
 from .highlight import code_lines
 from .ir_diff import Diff, diff, diff_part
-from .layout import Layout, layout
+from .layout import layout
 from .panel import Data, Progress, Request, unknown
 from .part import (
     Badge,

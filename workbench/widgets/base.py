@@ -22,6 +22,7 @@ from workbench.views.render_html import display_html
 from workbench.views.render_text import to_text
 
 from .assets import css, esm
+from .export import export
 
 
 class PanelWidget(anywidget.AnyWidget):
@@ -54,8 +55,6 @@ class PanelWidget(anywidget.AnyWidget):
 
     def export_html(self, path: str) -> Any:
         """Write the widget as one self-contained HTML file; stepping works inside."""
-        from .export import export
-
         if self.panel is None:
             raise WorkbenchError("this widget was closed")
         return export(path, self.panel.title, [("", self.panel)])
