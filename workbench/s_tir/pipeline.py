@@ -32,20 +32,16 @@ def default_tir_pipeline(target: Any = None) -> Sequential:
         s_tir.CompactBufferAllocation(),
         s_tir.UnifyThreadBinding(),
         s_tir.LowerMatchBuffer(),
-        tirx.StmtSimplify(),
         s_tir.LowerOpaqueBlock(),
         # Memory: one index per access.
         tirx.FlattenBuffer(),
         tirx.StmtSimplify(),
         # Loops: cut at conditions, vectors, shared memory, unrolling.
         s_tir.LoopPartition(),
-        tirx.StmtSimplify(),
         tirx.VectorizeLoop(),
         tirx.StorageRewrite(),
         s_tir.HoistIfThenElse(),
         tirx.UnrollLoop(),
-        s_tir.RenormalizeSplitPattern(),
-        tirx.StmtSimplify(),
         tirx.RemoveNoOp(),
         s_tir.RewriteUnsafeSelect(),
         # Functions: checks and marks for the code generator.

@@ -12,11 +12,11 @@ from workbench.ir.span import made_from
 from workbench.ir.transform import PassContext, define_pass
 from workbench.tirx import op
 from workbench.tirx.analysis.side_effect import is_pure, jumps_out, uses_var
-from workbench.tirx.expr import GE, GT, LE, LT
+from workbench.tirx.expr import GE, GT, LE, LT, Add, Mul, Sub
 from workbench.tirx.function import PrimFunc
 from workbench.tirx.stmt import For, ForKind, IfThenElse, SBlock, SeqStmt, Stmt, While
-from workbench.tirx.transform.convert_ssa import renew_definitions
-from workbench.tirx.transform.stmt_simplify import conjuncts
+from workbench.tirx.transform.fold import substitute_fold
+from workbench.tirx.transform.stmt_simplify import conjuncts, simplify_body
 
 #: Bodies of more nodes than this are not copied.
 MAX_NODES = 6000
@@ -40,7 +40,10 @@ def LoopPartition(
     if not any(n.op is _LIKELY for n in iter_nodes(func.body, Call)):
         return func
     run = _Partition(partition_const_loop)
-    return func.with_body(_strip_likely(rewrite(func.body, {For: run.loop}, memo=False)))
+    body = rewrite(func.body, {For: run.loop}, memo=False)
+    cut = body is not func.body
+    new = func.with_body(_strip_likely(body))
+    return simplify_body(new) if cut else new
 
 
 def _strip_likely(stmt: Stmt) -> Stmt:
@@ -70,7 +73,7 @@ class _Partition:
     def finished(self, piece: For) -> Stmt:
         """A piece of one turn needs no loop; every other piece starts at 0."""
         if isinstance(piece.extent, IntImm) and piece.extent.value == 1:
-            return substitute(piece.body, {piece.loop_var: piece.min})
+            return substitute_fold(piece.body, {piece.loop_var: piece.min})
         if isinstance(piece.min, IntImm) and piece.min.value == 0:
             return piece
         body = substitute(piece.body, {piece.loop_var: op.add(piece.loop_var, piece.min)})
@@ -125,9 +128,7 @@ class _Partition:
                 continue
             var = Var(loop.loop_var.name, loop.loop_var.ty)
             body = _without(loop.body, decided) if main else loop.body
-            if out:
-                body = renew_definitions(body)
-            body = substitute(body, {loop.loop_var: var})
+            body = substitute_fold(body, {loop.loop_var: var}, renew=bool(out))
             kind = loop.kind
             if not main and kind is ForKind.PARALLEL and isinstance(extent, IntImm):
                 kind = ForKind.SERIAL if extent.value == 1 else kind
@@ -146,21 +147,23 @@ class _Partition:
             return None
         simplify = self.analyzer.simplify
         var = loop.loop_var
-        slope = _slope(gap, var, simplify)
-        if slope is None or slope == 0:
+        known = {id(var), *inner}
+        terms = linear_terms(simplify(gap), known)
+        if terms is None:
             return None
-        rest: Any = simplify(substitute(gap, {var: IntImm(var.dtype, 0)}))
-        for other in [v for v in iter_nodes(rest, Var) if id(v) in inner]:
-            step = _slope(rest, other, simplify)
-            if step is None:
-                return None
-            owner = inner[id(other)]
+        slopes, rest = terms
+        _, slope = slopes.pop(id(var), (var, 0))
+        if slope == 0:
+            return None
+        for key, (_, step) in slopes.items():
+            owner = inner[key]
             worst: Any = owner.min
             if step < 0:
                 worst = op.subtract(op.add(owner.min, owner.extent), IntImm(owner.min.dtype, 1))
-            rest = simplify(substitute(rest, {other: worst}))
-        if any(id(v) in inner for v in iter_nodes(rest, Var)):
-            return None
+            if any(id(v) in known for v in iter_nodes(worst, Var)):
+                return None
+            rest = op.add(rest, op.multiply(op.cast(rest.dtype, worst), step))
+        rest = simplify(rest)
         # slope * var + rest >= 0
         if slope > 0:
             return op.ceildiv(op.multiply(rest, -1), IntImm(var.dtype, slope)), None
@@ -180,12 +183,31 @@ def _margin(condition: Any) -> Expr | None:
     return op.subtract(gap, IntImm(gap.dtype, 1)) if cls in (LT, GT) else gap
 
 
-def _slope(expr: Any, var: Var, simplify: Any) -> int | None:
-    """The factor of a variable in a linear expression, None if it is not linear in it."""
-    one = IntImm(var.dtype, 1)
-    moved = substitute(expr, {var: op.add(var, one)})
-    difference = simplify(op.subtract(moved, expr))
-    return difference.value if isinstance(difference, IntImm) else None
+def linear_terms(expr: Any, known: set[int]) -> tuple[dict[int, tuple[Var, int]], Any] | None:
+    """An expression as a sum: factors of the known variables (by `id`), and all the rest.
+
+    None if a known variable occurs in anything but a constant multiple of itself.
+    """
+    slopes: dict[int, tuple[Var, int]] = {}
+    rest: Any = IntImm(expr.dtype, 0)
+    stack: list[tuple[Any, int]] = [(expr, 1)]
+    while stack:
+        node, factor = stack.pop()
+        if isinstance(node, (Add, Sub)):
+            stack.append((node.a, factor))
+            stack.append((node.b, factor if isinstance(node, Add) else -factor))
+        elif isinstance(node, Mul) and isinstance(node.b, IntImm):
+            stack.append((node.a, factor * node.b.value))
+        elif isinstance(node, Mul) and isinstance(node.a, IntImm):
+            stack.append((node.b, factor * node.a.value))
+        elif isinstance(node, Var) and id(node) in known:
+            _, old = slopes.get(id(node), (node, 0))
+            slopes[id(node)] = (node, old + factor)
+        elif any(id(v) in known for v in iter_nodes(node, Var)):
+            return None
+        else:
+            rest = op.add(rest, op.multiply(node, IntImm(node.dtype, factor)))
+    return slopes, rest
 
 
 def _likely_conditions(loop: For) -> tuple[list[Any], dict[int, For]]:

@@ -9,6 +9,12 @@ from workbench.core.traverse import bound_vars, rewrite
 from workbench.ir.expr import IntImm, Var
 from workbench.tirx import op
 from workbench.tirx.expr import (
+    EQ,
+    GE,
+    GT,
+    LE,
+    LT,
+    NE,
     Add,
     And,
     Cast,
@@ -31,6 +37,12 @@ _FOLDS: dict[type, Callable[..., Any]] = {
     Max: op.maximum,
     And: op.logical_and,
     Or: op.logical_or,
+    EQ: op.equal,
+    NE: op.not_equal,
+    LT: op.less,
+    LE: op.less_equal,
+    GT: op.greater,
+    GE: op.greater_equal,
 }
 
 
@@ -40,7 +52,10 @@ def _fold(node: Any) -> Any:
     divides = isinstance(node, (FloorDiv, FloorMod))
     if divides and (not isinstance(node.b, IntImm) or node.b.value == 0):
         return node
-    new = _FOLDS[type(node)](node.a, node.b)
+    a, b = node.a, node.b
+    if type(node) is Add and isinstance(b, IntImm) and type(a) is Add and isinstance(a.b, IntImm):
+        return op.add(a.a, op.add(a.b, b))  # (x + 1) + 2
+    new = _FOLDS[type(node)](a, b)
     same = type(new) is type(node) and new.a is node.a and new.b is node.b
     return node if same else new
 
