@@ -118,7 +118,7 @@ EQUAL = {
     ),
     "grid with starts": (
         "for i, j in T.grid((1, 5), 3):\n    T.evaluate(i)",
-        "for i in range(1, 5):\n    for j in range(3):\n        T.evaluate(i)",
+        "for i in range(1, 6):\n    for j in range(3):\n        T.evaluate(i)",
     ),
     "with and without": (
         'with T.attr(A, "x", 1):\n    T.evaluate(n)',

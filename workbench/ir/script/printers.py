@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from workbench.core.names import NameSupply, identifier
 from workbench.ir.attrs import Attrs
 from workbench.ir.expr import (
     Call,
@@ -23,7 +24,8 @@ from workbench.ir.module import IRModule
 from workbench.ir.span import SequentialSpan, SourceName, Span
 from workbench.ir.type import FuncType, PointerType, PrimType, TupleType
 from workbench.script.doc import ATOM, UNARY, Doc, call, join, literal, mapping, seq, text
-from workbench.script.printer import Printer, attribute_printers, prints
+from workbench.script.printer import RESERVED, Printer, attribute_printers, prints
+from workbench.target import Target
 
 #: How a call of an operator is written: the part of its name before the first dot → function.
 call_printers: dict[str, Callable[[Call, Printer], Doc]] = {}
@@ -183,8 +185,19 @@ def _func_type(node: FuncType, p: Printer) -> Doc:
 def _vdevice(node: VDevice, p: Printer) -> Doc:
     p.used_prefixes.add("I")
     target = node.target
-    shown = p.mapping(target.export()) if hasattr(target, "export") else p.doc(target)
+    shown = p.mapping(target_config(target)) if isinstance(target, Target) else p.doc(target)
     return call("I.vdevice", shown, p.doc(node.vdevice_id), p.doc(node.memory_scope))
+
+
+def target_config(node: Target) -> dict[str, Any]:
+    """The target as a mapping, without the options that have their default value."""
+    config = dict(node.export())
+    for name, option in node.kind.options.items():
+        if name in config and config[name] == option.default:
+            del config[name]
+    if node.host is not None:
+        config["host"] = target_config(node.host)
+    return config
 
 
 @prints(DummyGlobalInfo)
@@ -223,9 +236,10 @@ def _module(node: IRModule, p: Printer) -> None:
     name = p.options.name or "Module"
     p.reserve(name)
     p.facts["module"] = name
+    words = NameSupply(set(RESERVED))
     for gvar in node.functions:
-        p.reserve(gvar.name_hint)
-        p.facts["function", gvar.name_hint] = f"{name}.{gvar.name_hint}"
+        word = words.fresh(identifier(gvar.name_hint))  # the name itself, if Python can take it
+        p.facts["function", gvar.name_hint] = f"{name}.{word}"
     _vdevices(node, p)
     p.line("@I.ir_module")
     p.line(f"class {name}:")
@@ -256,7 +270,7 @@ def _module_body(node: IRModule, p: Printer) -> None:
         if not first:
             p.page.add(0, "")
         first = False
-        p.facts["printed name"] = gvar.name_hint
+        p.facts["printed name"] = p.facts["function", gvar.name_hint].rpartition(".")[2]
         p.push()
         if isinstance(function, Expr):
             p.stmt(function)
@@ -271,7 +285,7 @@ def function_name(node: BaseFunc, p: Printer) -> str:
         return named
     if p.options.name is not None:
         return p.options.name
-    return str(node.attrs.get("global_symbol", "main"))
+    return identifier(str(node.attrs.get("global_symbol", "main")))
 
 
 def attributes(node: BaseFunc, name: str, hidden: tuple[str, ...]) -> dict[str, Any]:

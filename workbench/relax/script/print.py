@@ -153,7 +153,7 @@ def _array(array: Any) -> Doc:
         return literal(bool(array))
     value = float(array)
     if value != value or value in (float("inf"), -float("inf")):
-        return literal(repr(value))
+        return text(f'float("{value!r}")')
     exact = repr(value)
     short = str(array[()])
     if array.dtype.kind == "f" and float(array.dtype.type(float(short))) == value:
@@ -516,7 +516,7 @@ def _alias(node: X.Function, p: Printer) -> dict[Any, Any]:
     p.line(f"cls = {module}")
     old = {k: v for k, v in p.facts.items() if isinstance(k, tuple) and k[0] == "function"}
     for key in old:
-        p.facts[key] = f"cls.{key[1]}"
+        p.facts[key] = f"cls.{old[key].rpartition('.')[2]}"
     return old
 
 

@@ -33,7 +33,7 @@ from workbench.relax.script.words import (
     state,
     type_of,
 )
-from workbench.relax.type import FuncType, TensorType
+from workbench.relax.type import AnyType, FuncType, TensorType
 from workbench.script.evaluate import Reader
 from workbench.tirx.script.read import TirDialect, _declared_dtypes
 from workbench.tirx.script.values import MetaVar, NewVar
@@ -215,7 +215,8 @@ class BodyReader:
             builder.emit_normalized(MatchCast(var, source, value.ty))
             return var
         expr = value if isinstance(value, Function) else builder.normalize(convert_to_expr(value))
-        var = kind(name, expr.ty if annotation is None else annotation)
+        found = AnyType() if isinstance(expr, StringImm) else expr.ty
+        var = kind(name, found if annotation is None else annotation)
         builder.emit_normalized(VarBinding(var, expr))
         return var
 

@@ -8,6 +8,7 @@ from typing import Any
 from workbench.ir.expr import Range, StringImm, Var, as_expr
 from workbench.ir.type import Type
 from workbench.script.error import ScriptError
+from workbench.tirx import op
 from workbench.tirx import stmt as S
 from workbench.tirx.expr import IterVar
 from workbench.tirx.script.buffers import store
@@ -99,10 +100,18 @@ def static_assert(x: Any, message: str = "") -> None:
 
 
 def grid(*extents: Any) -> LoopFrame:
-    """Serial loops, one in the other; an extent may be a pair (start, stop)."""
-    return LoopFrame(
-        [half_open(*e) if isinstance(e, tuple) else half_open(e, None) for e in extents]
-    )
+    """Serial loops, one in the other; an extent may be a pair (start, extent)."""
+    return LoopFrame([_start_and_extent(e) for e in extents])
+
+
+def _start_and_extent(value: Any) -> tuple[Any, Any]:
+    if not isinstance(value, tuple):
+        return half_open(value, None)
+    if len(value) != 2:
+        raise ScriptError(f"T.grid: expected an extent or (start, extent), got {value!r}")
+    if all(isinstance(v, int) for v in value):
+        return as_expr(value[0]), as_expr(value[1])
+    return op.match_types("T.grid", value_of(value[0]), value_of(value[1]))
 
 
 def _loop(kind: S.ForKind, doc: str) -> Callable[..., LoopFrame]:

@@ -6,7 +6,7 @@ from typing import Any
 
 from workbench.core.errors import WorkbenchError
 from workbench.ir.expr import Call, Expr, FloatImm, IntImm, Var
-from workbench.ir.script.printers import call_printers, type_value
+from workbench.ir.script.printers import call_printers, target_config, type_value
 from workbench.ir.type import PointerType, PrimType
 from workbench.script.doc import (
     ADD,
@@ -395,17 +395,6 @@ def _index_map(node: IndexMap, p: Printer) -> Doc:
 @prints(Target)
 def _target(node: Target, p: Printer) -> Doc:
     return call(_t("target", p), p.mapping(target_config(node)))
-
-
-def target_config(node: Target) -> dict[str, Any]:
-    """The target as a mapping, without the options that have their default value."""
-    config = dict(node.export())
-    for name, option in node.kind.options.items():
-        if name in config and config[name] == option.default:
-            del config[name]
-    if node.host is not None:
-        config["host"] = target_config(node.host)
-    return config
 
 
 def extent_of(node: Expr, p: Printer) -> Doc:

@@ -109,7 +109,7 @@ def _add(
 ) -> None:
     buffer = region.buffer
     if id(buffer) in views:
-        region = views[id(buffer)]
+        region = _through(region, views[id(buffer)])
         buffer = region.buffer
     if id(buffer) in hidden:
         return
@@ -128,6 +128,18 @@ def _add(
         return
     merged = [_union(a, b) for a, b in zip(old[1], box, strict=True)]
     found[id(buffer)] = (buffer, merged)
+
+
+def _through(region: BufferRegion, source: BufferRegion) -> BufferRegion:
+    """A region of a view as a region of what it views; the view's dimensions are the last ones."""
+    ranges = list(source.region)
+    first = len(ranges) - len(region.region)
+    if first < 0:
+        return source
+    for position, r in enumerate(region.region):
+        whole = ranges[first + position]
+        ranges[first + position] = Range.from_min_extent(op.add(whole.min, r.min), r.extent)
+    return BufferRegion(source.buffer, ranges)
 
 
 def _union(a: Interval, b: Interval) -> Interval:
