@@ -145,7 +145,7 @@ def test_rule(rule):
     fired = 0
     numbers = kinds_of(rule)
     for (lhs, match), trial in itertools.product(compile_rule(rule), range(700)):
-        if fired > 80 and trial > 40:
+        if fired > 48 and trial > 24:
             break
         number = numbers[trial % len(numbers)]
         builder = Builder(rng, number)
