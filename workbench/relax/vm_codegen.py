@@ -8,6 +8,7 @@ from workbench.core.dispatch import Dispatch
 from workbench.core.errors import WorkbenchError
 from workbench.ir.expr import Call, Expr, FloatImm, GlobalVar, IntImm, Op, StringImm, Var
 from workbench.ir.module import IRModule
+from workbench.relax.analysis.kernel_pattern import shape_known
 from workbench.relax.expr import (
     Constant,
     DataTypeImm,
@@ -19,6 +20,7 @@ from workbench.relax.expr import (
     Tuple,
     TupleGetItem,
 )
+from workbench.relax.op.registry import op_info
 from workbench.relax.type import ShapeType
 from workbench.runtime.vm import Arg, ExecBuilder
 from workbench.tirx.function import PrimFunc
@@ -188,9 +190,6 @@ class _FunctionCodegen:
 
 
 def _why_not(call: Call) -> str:
-    from workbench.relax.op.registry import op_info
-    from workbench.relax.transform.legalize_ops import shape_known
-
     info = op_info(call)
     if info is None or info.legalize is None:
         return "it has no kernel"

@@ -6,7 +6,9 @@ from typing import Any
 
 from workbench.core.traverse import iter_nodes
 from workbench.ir.expr import Expr, IntImm, Var
+from workbench.ir.type import TupleType
 from workbench.relax.op.registry import OpPatternKind
+from workbench.relax.type import TensorType
 from workbench.tirx.expr import Add, BufferLoad, Cast, IterType, IterVar, Mul
 from workbench.tirx.function import PrimFunc
 from workbench.tirx.stmt import BufferStore, SBlock, SBlockRealize, SeqStmt, Stmt, While
@@ -167,3 +169,10 @@ def _position(indices: tuple[Expr, ...], shape: Any) -> Any:
 def statements_of(body: Stmt) -> tuple[Stmt, ...]:
     """The statements of a root body."""
     return body.seq if isinstance(body, SeqStmt) else (body,)
+
+
+def shape_known(ty: Any) -> bool:
+    """Whether a type tells everything a kernel needs."""
+    if isinstance(ty, TupleType):
+        return all(map(shape_known, ty.fields))
+    return not isinstance(ty, TensorType) or (ty.dims is not None and ty.dtype is not None)

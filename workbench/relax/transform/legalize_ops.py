@@ -9,23 +9,15 @@ from workbench.ir.expr import Call, Expr, Op
 from workbench.ir.module import IRModule
 from workbench.ir.span import made_from
 from workbench.ir.transform import PassContext, define_pass
-from workbench.ir.type import TupleType
+from workbench.relax.analysis.kernel_pattern import shape_known
 from workbench.relax.block_builder import BlockBuilder
 from workbench.relax.expr import Function
 from workbench.relax.op.registry import OpInfo, op_info
 from workbench.relax.transform.rewriter import BindingRewriter
-from workbench.relax.type import TensorType
 
 Legalize = Callable[[BlockBuilder, Call], Expr]
 #: A legalisation may use operators that are legalised in turn, at most so many times.
 _ROUNDS = 8
-
-
-def shape_known(ty: Any) -> bool:
-    """Whether a type tells everything a kernel needs."""
-    if isinstance(ty, TupleType):
-        return all(map(shape_known, ty.fields))
-    return not isinstance(ty, TensorType) or (ty.dims is not None and ty.dtype is not None)
 
 
 def _rule(call: Call, custom: Mapping[str, Legalize]) -> Legalize | None:
