@@ -216,6 +216,30 @@ class Reader:
                 kwargs[keyword.arg] = self.eval(keyword.value)
         return args, kwargs
 
+    def expression(self, text: str, symbol: Callable[[str, bool], Any]) -> Any:
+        """The value of an expression given as text, such as a dimension "n * 2".
+
+        `symbol(name, alone)` makes a value for a name (`alone`: it is the whole text), or returns
+        None where the name has its usual meaning.
+        """
+        try:
+            tree = ast.parse(text.strip(), mode="eval")
+        except SyntaxError:
+            raise ScriptError(f"{text!r} is no expression") from None
+        prefixes = {id(n.value) for n in ast.walk(tree) if isinstance(n, ast.Attribute)}
+        prefixes |= {id(n.func) for n in ast.walk(tree) if isinstance(n, ast.Call)}
+        names: dict[str, Any] = {}
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Name) and id(node) not in prefixes:
+                made = symbol(node.id, node is tree.body)
+                if made is not None:
+                    names[node.id] = made
+        try:
+            with self.scope(names):
+                return self.eval(tree.body)
+        except ScriptError as error:  # its place is one in the text
+            raise ScriptError(f"{text!r}: {error.message}", hint=error.hint) from error
+
     def assign(self, target: ast.expr, value: Any) -> None:
         """Binds names to a Python value, taking it apart for a tuple of names."""
         if isinstance(target, ast.Name):

@@ -14,6 +14,7 @@ from collections.abc import Callable, Mapping
 from types import FrameType
 from typing import Any
 
+from workbench.core.errors import WorkbenchError
 from workbench.script.error import ScriptError
 from workbench.script.evaluate import Reader
 from workbench.script.source import Source, source_of
@@ -46,12 +47,28 @@ def read_object(target: Any, handler: Handler, options: dict[str, Any], frame: F
     """Reads a decorated function or class."""
     source, definition = source_of(target, frame)
     reader = Reader(source, [names_in(frame, target)])
-    return _read(reader, definition, handler, options)
+    try:
+        return _read(reader, definition, handler, options)
+    except ScriptError as error:
+        failed = _shortened(error)
+    raise failed
 
 
 def _read(reader: Reader, definition: ast.AST, handler: Handler, options: dict[str, Any]) -> Any:
     with reader.at(definition):
         return handler(reader, definition, **options)
+
+
+#: Exceptions that wrong scripts cause; others are faults of the reader and keep their traceback.
+_EXPECTED = (TypeError, ValueError, LookupError, AttributeError, ArithmeticError, WorkbenchError)
+
+
+def _shortened(error: ScriptError) -> ScriptError:
+    """The error without the frames of the reader, which say nothing about the script."""
+    cause = error.__cause__
+    error.__cause__ = None if isinstance(cause, _EXPECTED) else cause
+    error.__suppress_context__ = True
+    return error.with_traceback(None)
 
 
 def definition_reader(handler: Handler, name: str, kind: type = ast.FunctionDef) -> Any:
@@ -150,6 +167,14 @@ def parse(
     """
     if not isinstance(text, str):
         raise TypeError(f"parse: expected the text of a script, got {type(text).__name__}")
+    try:
+        return _parse(text, extra_vars, filename)
+    except ScriptError as error:
+        failed = _shortened(error)
+    raise failed
+
+
+def _parse(text: str, extra_vars: Mapping[str, Any] | None, filename: str) -> Any:
     source = Source(filename, text)
     reader = Reader(source, [{**_default_names(), **(extra_vars or {})}])
     tree = source.parse()

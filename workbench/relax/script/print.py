@@ -37,8 +37,8 @@ def _dims(values: Any, p: Printer) -> list[Doc]:
     """Dimensions; in a signature, those with symbols as texts."""
     out = []
     for dim in values:
-        symbols = list(iter_nodes(dim, Var))
-        if p.facts.get("signature") and symbols:
+        symbols = list(iter_nodes(dim, Var)) if p.facts.get("signature") else []
+        if symbols:
             new = [v for v in symbols if not p.knows(v)]
             for symbol in new:
                 p.define(symbol)

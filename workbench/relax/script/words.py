@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass, field
@@ -58,21 +57,20 @@ def state(what: str) -> FunctionState:
 def resolve(word: str) -> Expr:
     """The expression that a text in a type means; unknown names are new symbols."""
     here = state(f"the dimension {word!r}")
-    try:
-        tree = ast.parse(word, mode="eval")
-    except SyntaxError:
-        raise ScriptError(f"the dimension {word!r} is no expression") from None
-    alone = isinstance(tree.body, ast.Name)
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Name) and node.id not in here.symbols:
-            found = here.reader.lookup(node.id)
-            outer = isinstance(found, int) and not (alone or node.id in here.dtypes)
-            if isinstance(found, Expr) or outer:
-                continue
-            symbol = Var(node.id, here.dtypes.get(node.id, "int64"))
-            here.symbols[node.id] = symbol
-            here.reader.define(node.id, symbol)
-    return here.reader.eval(tree.body)
+
+    def symbol(name: str, alone: bool) -> Var | None:
+        known = here.symbols.get(name)
+        if known is not None:
+            return known
+        found = here.reader.lookup(name)
+        outer = isinstance(found, int) and not (alone or name in here.dtypes)
+        if isinstance(found, Expr) or outer:
+            return None
+        made = here.symbols[name] = Var(name, here.dtypes.get(name, "int64"))
+        here.reader.define(name, made)
+        return made
+
+    return here.reader.expression(word, symbol)
 
 
 class LaterType:

@@ -102,25 +102,22 @@ class FunctionState:
 
     def resolve(self, word: str) -> Expr:
         """The expression that a text in a signature means; unknown names are new symbols."""
-        import ast
-
         from workbench.tirx.script.values import value_of
 
-        try:
-            tree = ast.parse(word, mode="eval")
-        except SyntaxError:
-            raise ScriptError(f"the shape {word!r} is no expression") from None
-        alone = isinstance(tree.body, ast.Name)
-        for node in ast.walk(tree):
-            if isinstance(node, ast.Name) and node.id not in self.symbols:
-                found = self.reader.lookup(node.id)
-                outer = isinstance(found, int) and not (alone or node.id in self.dtypes)
-                if isinstance(found, Expr) or outer:
-                    continue
-                symbol = Var(node.id, self.dtypes.get(node.id, "int32"))
-                self.symbols[node.id] = symbol
-                self.reader.define(node.id, symbol)
-        return value_of(self.reader.eval(tree.body))
+        return value_of(self.reader.expression(word, self.symbol))
+
+    def symbol(self, name: str, alone: bool) -> Var | None:
+        """The symbol of a name in a text; None for parameters and outer constants."""
+        known = self.symbols.get(name)
+        if known is not None:
+            return known
+        found = self.reader.lookup(name)
+        outer = isinstance(found, int) and not (alone or name in self.dtypes)
+        if isinstance(found, Expr) or outer:
+            return None
+        made = self.symbols[name] = Var(name, self.dtypes.get(name, "int32"))
+        self.reader.define(name, made)
+        return made
 
 
 _current: ContextVar[FunctionState | None] = ContextVar("workbench_script_function", default=None)
