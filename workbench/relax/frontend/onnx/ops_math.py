@@ -7,7 +7,7 @@ from typing import Any
 from workbench.ir.expr import Expr
 from workbench.relax import op
 from workbench.relax.expr import const
-from workbench.relax.frontend.onnx.registry import NodeContext, onnx_op
+from workbench.relax.frontend.onnx.registry import NodeContext, constant_data, onnx_op
 from workbench.relax.op.infer import is_float
 
 
@@ -80,9 +80,9 @@ def power(node: NodeContext) -> Expr:
     """The exponent may have another dtype than the base; small constant exponents are products."""
     base, exponent = node.tensor(0), node.tensor(1)
     dtype = node.type_of(base).dtype
-    data = getattr(exponent, "data", None)
+    data = constant_data(exponent)
     if data is not None and data.size == 1 and node.rank(exponent) <= node.rank(base):
-        value = float(data.numpy().reshape(-1)[0])
+        value = float(data.reshape(-1)[0])
         if value == 2.0:
             return op.multiply(base, base)
         if value == 1.0:
@@ -176,8 +176,8 @@ def clip(node: NodeContext) -> Expr:
 def _constant_scalar(node: NodeContext, value: Any) -> float | None:
     if value is None or isinstance(value, float):
         return value
-    data = getattr(node.as_tensor(value), "data", None)
-    return float(data.numpy().reshape(-1)[0]) if data is not None and data.size == 1 else None
+    data = constant_data(node.as_tensor(value))
+    return float(data.reshape(-1)[0]) if data is not None and data.size == 1 else None
 
 
 @onnx_op("Where")

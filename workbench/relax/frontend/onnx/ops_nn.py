@@ -157,7 +157,12 @@ def batch_norm(node: NodeContext) -> Any:
     if node.attr("training_mode", 0):
         raise node.fail("training_mode=1 is not supported: export the model for inference")
     result = node.bb.emit(
-        op.nn.batch_norm(*(node.tensor(i) for i in range(5)), epsilon=node.attr("epsilon", 1e-5))
+        op.nn.batch_norm(
+            *(node.tensor(i) for i in range(5)),
+            axis=1,
+            epsilon=node.attr("epsilon", 1e-5),
+            training=False,
+        )
     )
     return TupleGetItem(result, 0)
 
@@ -338,7 +343,7 @@ def pad(node: NodeContext) -> Expr:
         width = [[max(0, w) for w in pair] for pair in width]
         if not any(w for pair in width for w in pair):
             return x
-    return op.nn.pad(x, width, value, names[mode])
+    return op.nn.pad(x, width, names[mode], value)
 
 
 def _crop(x: Expr, width: list[list[int]]) -> Expr:

@@ -9,7 +9,7 @@ import numpy as np
 from workbench.ir.expr import Expr, IntImm
 from workbench.relax import op
 from workbench.relax.expr import ShapeExpr, TupleGetItem, const
-from workbench.relax.frontend.onnx.registry import NodeContext, onnx_op
+from workbench.relax.frontend.onnx.registry import NodeContext, constant_data, onnx_op
 from workbench.relax.frontend.onnx.values import HostValue, plain
 from workbench.relax.op.manipulate import product
 
@@ -195,8 +195,8 @@ def gather(node: NodeContext) -> Expr:
     x = node.tensor(0)
     indices = node.tensor(1)
     axis = node.attr("axis", 0) % node.rank(x)
-    data = getattr(indices, "data", None)
-    mode = "fast" if data is not None and (data.numpy() >= 0).all() else "wrap"
+    data = constant_data(indices)
+    mode = "fast" if data is not None and (data >= 0).all() else "wrap"
     return op.take(x, indices, axis, mode)
 
 

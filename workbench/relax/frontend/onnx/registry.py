@@ -177,6 +177,11 @@ def _dimension(value: Any) -> Expr:
     return IntImm("int64", value) if isinstance(value, int) else value
 
 
+def constant_data(value: Any) -> np.ndarray[Any, Any] | None:
+    """The array of a constant, or None for anything else."""
+    return value.data.numpy() if isinstance(value, Constant) else None
+
+
 def host_value(value: Value) -> HostValue | None:
     """The value as one known at import time: host values, and small constant tensors."""
     if isinstance(value, HostValue):
