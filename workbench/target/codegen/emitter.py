@@ -30,6 +30,8 @@ _FAST = {
 #: Bytes of stack that the buffers of one function may take; what does not fit goes to the heap.
 STACK_BUFFER = 64 << 10
 STACK_TOTAL = 256 << 10
+#: Bytes behind a local buffer, for lanes that a mask leaves out.
+LOCAL_ROOM = 256
 
 
 def symbol(name: str) -> str:
@@ -234,6 +236,8 @@ class FunctionEmitter:
     lines: list[str] = field(default_factory=list)
     allocas: list[str] = field(default_factory=list)
     heap: list[str] = field(default_factory=list)
+    #: Bytes of local buffers on the stack, the room behind them included, by `id(buffer)`.
+    roomy: dict[int, int] = field(default_factory=dict)
     loops: list[Loop] = field(default_factory=list)
     parallel: bool = False
     result: tuple[str, DataType] | None = None

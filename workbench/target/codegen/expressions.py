@@ -300,8 +300,11 @@ def _load(fn: FunctionEmitter, e: BufferLoad) -> str:
     first = at if at.dtype.lanes == 1 else unit_ramp(at)
     if first is not None:
         address = element_address(fn, e.buffer, index(fn, first))
-        if mask is None:
+        if mask is None or _all_lanes(fn, e.buffer, first, dtype):
             text = fn.op(f"load {kind}, ptr {address}, align {align}", e.buffer.name)
+            if mask is not None and not dtype.is_float:
+                lanes = vector("i1", dtype.lanes)
+                text = fn.op(f"select {lanes} {mask}, {kind} {text}, {kind} zeroinitializer")
         elif dtype.lanes == 1:
             raise CodegenError(f"{fn.name}: a predicate needs a vector access", nodes=[e])
         else:
@@ -315,6 +318,8 @@ def _load(fn: FunctionEmitter, e: BufferLoad) -> str:
                 f"{vector('i1', dtype.lanes)} {mask}, {kind} zeroinitializer)"
             )
         return scalar_ops.from_memory(fn, text, dtype)
+    if mask is not None and isinstance(at, Broadcast) and at.value.dtype.lanes == 1:
+        return _load_one(fn, e.buffer, at.value, mask, dtype)
     short = short_ramp(at) if mask is None else None
     if short is not None and e.buffer.dtype.lanes == 1:
         address = element_address(fn, e.buffer, index(fn, short[0]))
@@ -332,6 +337,39 @@ def _load(fn: FunctionEmitter, e: BufferLoad) -> str:
         f"{vector('i1', lanes)} {mask or 'splat (i1 true)'}, {kind} zeroinitializer)"
     )
     return scalar_ops.from_memory(fn, text, dtype)
+
+
+def _load_one(fn: FunctionEmitter, buffer: Var, at: Expr, mask: str, dtype: DataType) -> str:
+    """One element for all lanes, loaded if any lane is active."""
+    element, lanes = memory_element(dtype), vector("i1", dtype.lanes)
+    address = element_address(fn, buffer, index(fn, at))
+    reduce = fn.module.declare(f"llvm.vector.reduce.or.v{dtype.lanes}i1", "i1", lanes)
+    wanted = fn.op(f"call i1 {reduce}({lanes} {mask})")
+    one = fn.op(f"insertelement <1 x i1> poison, i1 {wanted}, i64 0")
+    kind = f"<1 x {element}>"
+    load = fn.module.declare(
+        f"llvm.masked.load.{_memory_name(dtype).replace(f'v{dtype.lanes}', 'v1', 1)}.p0",
+        kind,
+        f"ptr, <1 x i1>, {kind}",
+    )
+    align = item_bytes(buffer.dtype)
+    text = fn.op(
+        f"call {kind} {load}(ptr align {align} {address}, <1 x i1> {one}, {kind} zeroinitializer)"
+    )
+    single = dtype.with_lanes(1)
+    text = fn.op(f"extractelement {kind} {text}, i64 0")
+    return spread(fn, scalar_ops.from_memory(fn, text, single), single, dtype.lanes)
+
+
+def _all_lanes(fn: FunctionEmitter, buffer: Var, first: Expr, dtype: DataType) -> bool:
+    """Whether a masked access may touch all lanes: they are inside a buffer of this thread alone.
+
+    Such a buffer stays in registers; a masked load after a masked store would wait for memory.
+    """
+    size = fn.roomy.get(id(buffer))
+    if size is None or not isinstance(first, IntImm) or first.value < 0:
+        return False
+    return (first.value + dtype.lanes) * item_bytes(buffer.dtype) <= size
 
 
 def _memory_name(dtype: DataType) -> str:
@@ -367,6 +405,12 @@ def store(fn: FunctionEmitter, stmt: Any) -> None:
     if first is not None:
         address = element_address(fn, stmt.buffer, index(fn, first))
         if mask is None:
+            fn.emit(f"store {kind} {text}, ptr {address}, align {align}")
+            return
+        if _all_lanes(fn, stmt.buffer, first, dtype):
+            old = fn.op(f"load {kind}, ptr {address}, align {align}", stmt.buffer.name)
+            lanes = vector("i1", dtype.lanes)
+            text = fn.op(f"select {lanes} {mask}, {kind} {text}, {kind} {old}")
             fn.emit(f"store {kind} {text}, ptr {address}, align {align}")
             return
         callee = fn.module.declare(

@@ -16,7 +16,14 @@ from workbench.core.traverse import free_vars
 from workbench.ir.expr import Call, Expr, IntImm, Op, Var
 from workbench.runtime.dtype import DataType
 from workbench.target.codegen import scalar_ops, threadpool
-from workbench.target.codegen.emitter import FunctionEmitter, Loop, Pointer, Scalar, symbol
+from workbench.target.codegen.emitter import (
+    LOCAL_ROOM,
+    FunctionEmitter,
+    Loop,
+    Pointer,
+    Scalar,
+    symbol,
+)
 from workbench.target.codegen.expressions import index, pointer_of, store, value
 from workbench.target.codegen.llvm_types import buffer_type, item_bytes, memory, register
 from workbench.target.codegen.machine import CodegenError
@@ -205,7 +212,10 @@ def _alloc(fn: FunctionEmitter, stmt: AllocBuffer) -> None:
     align = max(ty.data_alignment, item_bytes(ty.dtype))
     size = _constant_size(ty)
     root = fn.module.new_root()
-    if size is not None and fn.fits_stack(size):
+    if size is not None and fn.fits_stack(size + LOCAL_ROOM):
+        if ty.storage_scope == "local":
+            size += LOCAL_ROOM
+            fn.roomy[id(buffer)] = size
         text = fn.alloca(f"[{max(size, 1)} x i8]", buffer.name, align, size)
         fn.env[id(buffer)] = Pointer(text, root, True, align)
         return
