@@ -42,6 +42,10 @@ def is_prim_var(value: Any) -> bool:
     return isinstance(value, Var) and isinstance(value.ty, (PrimType, PointerType))
 
 
+class NotABufferError(WorkbenchError, TypeError, AttributeError):
+    """What only buffers have was asked of another variable."""
+
+
 def _operate(name: str, *args: Any) -> Any:
     """Builds what the dialect of the operands builds; NotImplemented if there is none."""
     family = "prim"
@@ -59,7 +63,7 @@ def _require(value: Any, name: str, *args: Any, **options: Any) -> Any:
     family = value.ty.__family__ if value.ty is not None else "relax"
     function = operators[family].get(name)
     if function is None:
-        raise TypeError(f"{name}: {value.name} is no buffer but has the type {value.ty}")
+        raise NotABufferError(f"{name}: {value.name} is no buffer but has the type {value.ty}")
     return function(value, *args, **options)
 
 

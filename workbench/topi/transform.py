@@ -279,10 +279,11 @@ def split(ary: Tensor, indices_or_sections: Any, axis: int = 0) -> list[Tensor]:
     if const_int(indices_or_sections) is not None:
         count = require_int(indices_or_sections, "split: sections")
         total = const_int(size)
-        if total is not None and total % count:
-            raise WorkbenchError(f"split: {total} elements do not divide into {count} parts")
-        step = IntImm(like, total // count) if total is not None else tir.floordiv(size, count)
-        edges: list[Any] = [step * k for k in range(count)] + [size]
+        if total is not None:  # the last sections are smaller if they do not divide evenly
+            step = -(-total // count)
+            edges: list[Any] = [IntImm(like, min(step * k, total)) for k in range(count + 1)]
+        else:
+            edges = [tir.floordiv(size, count) * k for k in range(count)] + [size]
     else:
         inner = [IntImm(like, d) if const_int(d) is not None else d for d in indices_or_sections]
         edges = [IntImm(like, 0), *inner, size]
@@ -448,8 +449,8 @@ def arange(start: Any, stop: Any = None, step: Any = 1, dtype: str = "float32") 
     if stop is None:
         start, stop = 0, start
     first, last, delta = (as_expr(v) for v in (start, stop, step))
-    values = [getattr(v, "value", None) for v in (first, last, delta)]
-    if all(v is not None for v in values):
+    values: list[Any] = [getattr(v, "value", None) for v in (first, last, delta)]
+    if None not in values:
         import math
 
         count: Any = max(0, math.ceil((values[1] - values[0]) / values[2]))

@@ -219,18 +219,18 @@ case(
 )
 case("nn.group_norm", lambda x, g, b: op.nn.group_norm(x, g, b, 2, 1, [2, 3]), [_f(2, 4, 3, 3), _f(4), _f(4)],  # noqa: E501
      lambda x, g, b: _norm(x.reshape(2, 2, 2, 3, 3), (2, 3, 4)).reshape(x.shape) * g[:, None, None] + b[:, None, None])  # fmt: skip # noqa: E501
-case("nn.batch_norm", op.nn.batch_norm, [_f(2, 3, 4), _f(3), _f(3), _f(3), _f(3)],
+case("nn.batch_norm", lambda *a: op.nn.batch_norm(*a, axis=1, training=False), [_f(2, 3, 4), _f(3), _f(3), _f(3), _f(3)],
      lambda x, g, b, m, v: ((x - m[:, None]) / np.sqrt(v[:, None] + 1e-5) * g[:, None] + b[:, None], m, v))  # fmt: skip # noqa: E501
 case(
     "nn.pad",
-    lambda x: op.nn.pad(x, [1, 2, 0, 1], 0.5),
+    lambda x: op.nn.pad(x, [1, 2, 0, 1], pad_value=0.5),
     [_f(3, 4)],
     lambda x: np.pad(x, ((1, 2), (0, 1)), constant_values=0.5),
 )
 for _mode, _np in {"reflect": "reflect", "replicate": "edge", "circular": "wrap"}.items():
     case(
         "nn.pad",
-        lambda x, m=_mode: op.nn.pad(x, [1, 2, 0, 1], 0, m),
+        lambda x, m=_mode: op.nn.pad(x, [1, 2, 0, 1], m),
         [_f(4, 4)],
         lambda x, m=_np: np.pad(x, ((1, 2), (0, 1)), mode=m),
     )

@@ -261,7 +261,7 @@ def _norm_after_conv(with_bias: bool, second_user: bool) -> IRModule:
         with bb.dataflow():
             y = bb.emit(op.nn.conv2d(x, w))
             z = bb.emit(op.add(y, bias)) if with_bias else y
-            t = bb.emit(op.nn.batch_norm(z, *params, 1, 1e-3))
+            t = bb.emit(op.nn.batch_norm(z, *params, 1, 1e-3, training=False))
             r = bb.emit(relax.TupleGetItem(t, 0))
             out = bb.emit_output(op.add(r, y) if second_user else r)
         bb.emit_func_output(out)

@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from workbench.ir.expr import Call, Expr, IntImm, as_expr
+from workbench.ir.expr import Call, Expr
 from workbench.ir.type import Type
-from workbench.relax.expr import ShapeExpr, const
+from workbench.relax.expr import ShapeExpr, const, prim_value
 from workbench.relax.op.infer import (
     fail,
     shape_dims,
@@ -142,10 +142,7 @@ def arange(start: Any, end: Any = None, step: Any = 1, dtype: str | None = None)
     if dtype is None:
         dtype = "float32" if any(isinstance(v, float) for v in values) else "int64"
 
-    def scalar(value: Any) -> Expr:
-        return IntImm("int64", value) if isinstance(value, int) else as_expr(value)
-
-    return tuple(map(scalar, values)), {"dtype": dtype}
+    return tuple(map(prim_value, values)), {"dtype": dtype}
 
 
 def _astype_type(call: Call, types: list[Any]) -> Type:
@@ -170,11 +167,11 @@ def _declare_tri(name: str, upper: bool, doc: str) -> Any:
     @relax_op(
         name,
         infer=_tri_type,
-        legalize=te_call("trilu", "k", upper=upper),
+        legalize=te_call("trilu", upper=upper),
         pattern=OpPatternKind.ELEMWISE,
     )
-    def build(x: Expr, k: int = 0) -> OpCall:
-        return (x,), {"k": int(k)}
+    def build(x: Expr, k: int | Expr = 0) -> OpCall:
+        return (x, prim_value(k)), {}
 
     build.__name__ = build.__qualname__ = name
     build.__doc__ = f"The {doc} of the last two dimensions, from diagonal k; zero elsewhere."

@@ -101,7 +101,7 @@ def slice_extent(begin: Any, end: Any, step: int, extent: Expr, assume_inbound: 
 
 def _strided_slice_type(call: Call, types: list[Any]) -> Type:
     data = tensor_type(call, types[0], "x")
-    axes, begin, end, strides = (_values(a) for a in call.args[1:])
+    axes, begin, end, strides = _slice_operands(call)
     if data.ndim == -1:
         return TensorType(dtype=data.dtype)
     if data.dims is None:
@@ -119,9 +119,15 @@ def _values(operand: Expr) -> Sequence[Any]:
     return operand.fields  # type: ignore[attr-defined]
 
 
+def _slice_operands(call: Call) -> tuple[Sequence[Any], ...]:
+    """Axes, begins, ends and strides (ones where the call has none)."""
+    axes, begin, end, *strides = (_values(a) for a in call.args[1:])
+    return axes, begin, end, strides[0] if strides else [IntImm("int64", 1)] * len(axes)
+
+
 def _legalize_slice(builder: Any, call: Call) -> Expr:
     data = call.args[0]
-    axes, begin, end, strides = (list(_values(a)) for a in call.args[1:])
+    axes, begin, end, strides = map(list, _slice_operands(call))
     return builder.call_te(
         topi_function("strided_slice"),
         data,
@@ -155,8 +161,8 @@ def strided_slice(
         raise ValueError(
             f"strided_slice: axes, begin and end have different lengths: {axes}, {begin}, {end}"
         )
-    steps = strides if strides is not None else [1] * lengths.pop()
-    return (x, *map(operand, (axes, begin, end, steps))), {"assume_inbound": bool(assume_inbound)}
+    given = (axes, begin, end) if strides is None else (axes, begin, end, strides)
+    return (x, *map(operand, given)), {"assume_inbound": bool(assume_inbound)}
 
 
 def _where_type(call: Call, types: list[Any]) -> Type:

@@ -172,10 +172,8 @@ def _squeeze_type(call: Call, types: list[Any]) -> Type:
         return TensorType(dtype=ty.dtype)
     if axes is not None:
         drop = set(normalize_axes(call, axes, ty.ndim))
-        for i in sorted(drop):
-            dim = ty.dims[i] if ty.dims is not None else None
-            if isinstance(dim, IntImm) and dim.value != 1:
-                fail(call, f"dimension {i} of {ty} has extent {dim}, expected 1")
+        if ty.dims is not None:  # as in TVM, a dimension known to be larger stays
+            drop = {i for i in drop if getattr(ty.dims[i], "value", 1) == 1}
     else:
         drop = {i for i, d in enumerate(ty.dims or ()) if isinstance(d, IntImm) and d.value == 1}
     if ty.dims is None:
@@ -241,6 +239,15 @@ def stack(tensors: Any, axis: int = 0) -> OpCall:
     return (as_relax(tensors),), {"axis": int(axis or 0)}
 
 
+def _sections(extent: Expr, count: int) -> list[Expr]:
+    """The extents of `count` sections; the last ones are smaller if they do not divide evenly."""
+    if not isinstance(extent, IntImm):
+        return [simplify(extent // count)] * count
+    size = -(-extent.value // count)
+    edges = [builtins.min(size * i, extent.value) for i in range(count + 1)]
+    return [IntImm("int64", b - a) for a, b in itertools.pairwise(edges)]
+
+
 def _split_type(call: Call, types: list[Any]) -> Type:
     ty = tensor_type(call, types[0], "x")
     how = call.attrs.indices_or_sections
@@ -251,9 +258,7 @@ def _split_type(call: Call, types: list[Any]) -> Type:
     extent = ty.dims[axis]
     parts: list[Expr] = []
     if isinstance(how, int):
-        if isinstance(extent, IntImm) and extent.value % how:
-            fail(call, f"dimension {axis} with extent {extent} does not divide into {how} parts")
-        parts = [simplify(extent // how)] * how
+        parts = _sections(extent, how)
     else:
         edges = [IntImm("int64", 0), *(IntImm("int64", i) for i in how), extent]
         parts = [simplify(b - a) for a, b in itertools.pairwise(edges)]
@@ -268,7 +273,7 @@ def _split_type(call: Call, types: list[Any]) -> Type:
 @relax_op("split", infer=_split_type, legalize=te_call("split", "indices_or_sections", "axis"),
           pattern=_INJECTIVE)  # fmt: skip
 def split(x: Expr, indices_or_sections: int | Sequence[int], axis: int = 0) -> OpCall:
-    """x cut along `axis` into equal sections, or at the given indices; the result is a tuple."""
+    """x cut along `axis` into sections, or at the given indices; the result is a tuple."""
     how = indices_or_sections
     return (x,), {
         "indices_or_sections": how if isinstance(how, int) else tuple(int(i) for i in how),

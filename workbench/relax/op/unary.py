@@ -70,8 +70,4 @@ def _legalize_clip(builder: Any, call: Call) -> Expr:
 @relax_op("clip", infer=same_as_input, legalize=_legalize_clip, pattern=_ELEMWISE)
 def clip(x: Expr, min: Any, max: Any) -> OpCall:
     """x limited to [min, max]; the bounds are numbers."""
-    return (
-        x,
-        prim_value(float(min) if not isinstance(min, Expr) else min),
-        prim_value(float(max) if not isinstance(max, Expr) else max),
-    ), {}
+    return (x, prim_value(min), prim_value(max)), {}

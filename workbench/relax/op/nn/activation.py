@@ -16,6 +16,7 @@ from workbench.relax.op.infer import (
     tensors,
 )
 from workbench.relax.op.registry import OpCall, OpPatternKind, relax_op
+from workbench.relax.op.unary import clip
 
 _ELEMWISE = OpPatternKind.ELEMWISE
 
@@ -31,11 +32,15 @@ def _declare(name: str, doc: str, infer: Any = float_unary) -> Any:
 
 
 relu = _declare("relu", "max(x, 0)", same_as_input)
-relu6 = _declare("relu6", "x limited to [0, 6]", same_as_input)
 gelu = _declare("gelu", "x * Phi(x) with the Gaussian distribution function Phi")
 gelu_tanh = _declare("gelu_tanh", "The approximation of gelu by tanh")
 silu = _declare("silu", "x * sigmoid(x)")
 selu = _declare("selu", "The scaled exponential linear unit")
+
+
+def relu6(data: Expr) -> Call:
+    """x limited to [0, 6]: `clip`."""
+    return clip(data, 0, 6)
 
 
 @relax_op("nn.leakyrelu", infer=float_unary, legalize=te_call("nn.leaky_relu", "alpha"),

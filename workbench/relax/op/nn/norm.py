@@ -74,12 +74,12 @@ def batch_norm(
     beta: Expr,
     moving_mean: Expr,
     moving_var: Expr,
-    axis: int = 1,
+    axis: int,
     epsilon: float = 1e-5,
     center: bool = True,
     scale: bool = True,
     momentum: float = 0.1,
-    training: bool = False,
+    training: bool = True,
 ) -> OpCall:
     """(data - mean) / sqrt(var + epsilon) * gamma + beta per channel; returns (out, mean, var).
 
@@ -222,8 +222,8 @@ def _pad_type(call: Call, types: list[Any]) -> Type:
 def pad(
     data: Expr,
     pad_width: Sequence[int] | Sequence[Sequence[int]],
-    pad_value: float | int = 0,
     pad_mode: str = "constant",
+    pad_value: float | int = 0.0,
 ) -> OpCall:
     """data with `pad_width` = (before0, after0, before1, after1, …) elements added.
 

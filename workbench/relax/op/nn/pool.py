@@ -44,6 +44,8 @@ def _pool_type(call: Call, types: list[Any]) -> Type:
 def _declare_pool(kind: str, spatial: int) -> Any:
     name = f"nn.{kind}_pool{spatial}d"
     default_layout = "NC" + _SPATIAL[spatial]
+    ones, zeros = (1,) * spatial, (0,) * max(spatial, 2)
+    counts_pad = kind == "avg" and spatial != 2  # TVM's defaults
 
     @relax_op(
         name,
@@ -63,20 +65,20 @@ def _declare_pool(kind: str, spatial: int) -> Any:
     )
     def build(
         data: Expr,
-        pool_size: int | Sequence[int] = 1,
-        strides: int | Sequence[int] = 1,
-        padding: int | Sequence[int] = 0,
-        dilation: int | Sequence[int] = 1,
+        pool_size: int | Sequence[int] = ones,
+        strides: int | Sequence[int] = ones,
+        padding: int | Sequence[int] = zeros,
+        dilation: int | Sequence[int] = ones,
         ceil_mode: bool = False,
-        count_include_pad: bool = False,
+        count_include_pad: bool = counts_pad,
         layout: str = default_layout,
         out_layout: str | None = None,
     ) -> OpCall:
         return (data,), {
             "pool_size": numbers(pool_size, spatial, "pool_size"),
             "strides": numbers(strides, spatial, "strides"),
-            "padding": paddings(padding, spatial, name),
             "dilation": numbers(dilation, spatial, "dilation"),
+            "padding": paddings(padding, spatial, name),
             "ceil_mode": bool(ceil_mode),
             "count_include_pad": bool(count_include_pad),
             "layout": layout,
