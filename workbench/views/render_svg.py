@@ -158,10 +158,13 @@ def plot_svg(part: Plot, width: float = 720.0) -> str:
     step = 24.0
     bottom = y0 + step * len(part.bars)
     height = bottom + 26 + 16 * len(part.footer)
+    # Notes stand right of the whiskers: the picture is as wide as the longest of them needs.
+    ends = [left + b.high * scale + 90 + 6.2 * len(b.note) for b in part.bars]
+    full = max([width, *ends])
     name = escape(part.title or "Bars")
     out = [
         f'<svg xmlns="http://www.w3.org/2000/svg" role="img" aria-label="{name}" '
-        f'width="{_n(width)}" height="{_n(height)}" viewBox="0 0 {_n(width)} {_n(height)}">'
+        f'width="{_n(full)}" height="{_n(height)}" viewBox="0 0 {_n(full)} {_n(height)}">'
     ]
     font = 'font-family="sans-serif" font-size="12"'
     if part.title:
