@@ -101,9 +101,9 @@ def _element_block(b: _Builder, op: ComputeOp, index: int, name: str) -> Callabl
     at = [a.var for a in axes]
     value = b.lower(op.body[index], replacement)
     block = SBlock(
-        axes,
-        reads_of([value]),
-        regions_of([(buffer, tuple(at))]),
+        tuple(axes),
+        tuple(reads_of([value])),
+        tuple(regions_of([(buffer, tuple(at))])),
         b.names.fresh(name),
         BufferStore(buffer, value, at, span=b.span),
         annotations=_annotations(op),
@@ -152,9 +152,9 @@ def _reduction(b: _Builder, op: ComputeOp) -> Stmt:
     pairs.update(zip(combiner.rhs, source, strict=True))
     values = substitute(tuple(combiner.result), pairs)
     block = SBlock(
-        axes,
-        reads_of([*source, *start]),
-        regions_of((t, tuple(at)) for t in targets),
+        tuple(axes),
+        tuple(reads_of([*source, *start])),
+        tuple(regions_of((t, tuple(at)) for t in targets)),
         b.names.fresh(identifier(op.name)),
         _stores(targets, at, values),
         init=SeqStmt.flatten([BufferStore(t, s, at) for t, s in zip(targets, start, strict=True)]),
@@ -178,8 +178,8 @@ def _extern(b: _Builder, op: ExternOp) -> Stmt:
     reads, writes = whole_buffers(body, actual)
     block = SBlock(
         (),
-        reads,
-        writes,
+        tuple(reads),
+        tuple(writes),
         b.names.fresh(identifier(op.name)),
         body,
         annotations=_annotations(op),
@@ -258,7 +258,10 @@ def create_prim_func(
         for tensor in op.outputs:
             if id(tensor) not in b.buffers:
                 allocated.append(b.declare(tensor))
-        statements.append(_compute(b, op) if isinstance(op, ComputeOp) else _extern(b, op))
+        if isinstance(op, ComputeOp):
+            statements.append(_compute(b, op))
+        elif isinstance(op, ExternOp):
+            statements.append(_extern(b, op))
         free_layout.extend(op.attrs.get("layout_free_placeholders", ()))
     attrs: dict[str, Any] = {"global_symbol": "main", "s_tir": True, "tirx.noalias": True}
     if free_layout:

@@ -155,7 +155,7 @@ def full_of(shape: Sequence[Any], dtype: str, value: Any) -> Tensor:
 # Scatter and scan: loops in a fixed order, as external blocks
 
 
-def _loops(shape: Sequence[Any], body: Any, names: str = "i") -> Stmt:
+def loops(shape: Sequence[Any], body: Any, names: str = "i") -> Stmt:
     """Serial loops over a shape around `body(indices)`."""
     variables = [Var(f"{names}{k}", d.dtype) for k, d in enumerate(shape)]
     out: Stmt = body(variables)
@@ -207,8 +207,8 @@ def scatter_elements(
             value = combine(BufferLoad(out, place), BufferLoad(new, i))
             return BufferStore(out, value, place)
 
-        copy = _loops(data.shape, lambda i: BufferStore(out, BufferLoad(source, i), i))
-        return SeqStmt([copy, _loops(indices.shape, one, "j")])
+        copy = loops(data.shape, lambda i: BufferStore(out, BufferLoad(source, i), i))
+        return SeqStmt([copy, loops(indices.shape, one, "j")])
 
     return _extern_like(data, [data, indices, updates], body, "scatter_elements")
 
@@ -235,8 +235,8 @@ def scatter_nd(data: Tensor, indices: Tensor, updates: Tensor, mode: str = "upda
             value = combine(BufferLoad(out, place), BufferLoad(new, i))
             return BufferStore(out, value, place)
 
-        copy = _loops(data.shape, lambda i: BufferStore(out, BufferLoad(source, i), i))
-        return SeqStmt([copy, _loops([*lead, *data.shape[depth:]], one, "j")])
+        copy = loops(data.shape, lambda i: BufferStore(out, BufferLoad(source, i), i))
+        return SeqStmt([copy, loops([*lead, *data.shape[depth:]], one, "j")])
 
     return _extern_like(data, [data, indices, updates], body, "scatter_nd")
 
@@ -276,7 +276,7 @@ def scanop(
             run = For(step, zero, size - 1, ForKind.SERIAL, advance)
             return SeqStmt([BufferStore(out, start, place(zero)), run])
 
-        return _loops(outer, line)
+        return loops(outer, line)
 
     return te.extern([data.shape], [data], body, name=op_name, dtype=kind)
 
@@ -295,3 +295,98 @@ def cumprod(
     """Running products along `axis`."""
     one = tir.const(1, dtype or data.dtype)
     return scanop(data, tir.multiply, one, "cumprod", axis, dtype, exclusive)
+
+
+def index_tensor(data: Tensor, indices: Sequence[Tensor]) -> Tensor:
+    """data[i0, i1, …] for index tensors that broadcast against each other, as in NumPy."""
+    parts = list(indices)
+    if not parts or len(parts) > data.ndim:
+        raise WorkbenchError(
+            f"index_tensor: {len(parts)} index tensors for {data.ndim} dimensions"
+        )
+    lead: list[Any] = []
+    for part in parts:
+        lead = list(broadcast_shape(lead, list(part.shape)))
+    shape = [*lead, *data.shape[len(parts) :]]
+
+    def element(*i: Any) -> Expr:
+        outer, inner = i[: len(lead)], i[len(lead) :]
+        picked = [
+            _from_end(part(*broadcast_indices(list(part.shape), lead, outer)), data.shape[k])
+            for k, part in enumerate(parts)
+        ]
+        return data(*picked, *inner)
+
+    return injective(shape, element, "T_index_tensor")
+
+
+def index_put(
+    data: Tensor, indices: Sequence[Tensor], values: Tensor, accumulate: bool = False
+) -> Tensor:
+    """A copy of `data` with data[i0, i1, …] = values (added to it with `accumulate`).
+
+    Index tensors and values broadcast; of two values for one place the last one stays.
+    """
+    parts = list(indices)
+    if not parts or len(parts) > data.ndim:
+        raise WorkbenchError(f"index_put: {len(parts)} index tensors for {data.ndim} dimensions")
+    lead: list[Any] = []
+    for part in parts:
+        lead = list(broadcast_shape(lead, list(part.shape)))
+    whole = [*lead, *data.shape[len(parts) :]]
+
+    def body(ins: Sequence[Var], out: Var) -> Stmt:
+        source, new, *where = ins
+
+        def one(i: list[Any]) -> Stmt:
+            outer, inner = i[: len(lead)], i[len(lead) :]
+            place: list[Any] = []
+            for k, part in enumerate(where):
+                at = broadcast_indices(list(part.ty.shape), lead, outer)
+                index = _from_end(BufferLoad(part, at), data.shape[k])
+                place.append(tir.cast(data.shape[k].dtype, index))
+            place += inner
+            value: Any = BufferLoad(new, broadcast_indices(list(new.ty.shape), whole, i))
+            return BufferStore(out, BufferLoad(out, place) + value if accumulate else value, place)
+
+        copy = loops(data.shape, lambda i: BufferStore(out, BufferLoad(source, i), i))
+        return SeqStmt([copy, loops(whole, one, "j")])
+
+    return _extern_like(data, [data, values, *parts], body, "index_put")
+
+
+def slice_scatter(
+    input_tensor: Tensor, src: Tensor, start: Any, end: Any, step: Any, axis: int
+) -> Tensor:
+    """A copy with input[start:end:step] along `axis` replaced by `src`."""
+    at = normalize_axis(axis, input_tensor.ndim, "slice_scatter")
+    size = input_tensor.shape[at]
+    first, last, stride = (
+        tir.cast(size.dtype, v) if isinstance(v, Expr) else IntImm(size.dtype, v)
+        for v in (start, end, step)
+    )
+    first = tir.if_then_else(first < 0, first + size, first)
+    last = tir.min(tir.if_then_else(last < 0, last + size, last), size)
+
+    def element(*i: Any) -> Expr:
+        offset = i[at] - first
+        inside = tir.all(i[at] >= first, i[at] < last, tir.equal(tir.floormod(offset, stride), 0))
+        place = [tir.floordiv(offset, stride) if k == at else v for k, v in enumerate(i)]
+        return tir.if_then_else(inside, src(*place), input_tensor(*i))
+
+    return injective(input_tensor.shape, element, "slice_scatter")
+
+
+def reverse_sequence(
+    a: Tensor, seq_lengths: Tensor, seq_axis: int = 1, batch_axis: int = 0
+) -> Tensor:
+    """The first `seq_lengths[b]` elements along `seq_axis` reversed, for every batch b."""
+    along = normalize_axis(seq_axis, a.ndim, "reverse_sequence")
+    batch = normalize_axis(batch_axis, a.ndim, "reverse_sequence")
+
+    def element(*i: Any) -> Expr:
+        length = tir.cast(i[along].dtype, seq_lengths(i[batch]))
+        turned = tir.if_then_else(i[along] < length, length - 1 - i[along], i[along])
+        return a(*[turned if k == along else v for k, v in enumerate(i)])
+
+    return injective(a.shape, element, "reverse_sequence")

@@ -11,7 +11,7 @@ from workbench.relax.op.registry import OpPatternKind
 from workbench.relax.type import TensorType
 from workbench.tirx.expr import Add, BufferLoad, Cast, IterType, IterVar, Mul
 from workbench.tirx.function import PrimFunc
-from workbench.tirx.stmt import BufferStore, SBlock, SBlockRealize, SeqStmt, Stmt, While
+from workbench.tirx.stmt import BufferStore, SBlock, SBlockRealize, Stmt, While
 
 _Kind = OpPatternKind
 
@@ -164,11 +164,6 @@ def _position(indices: tuple[Expr, ...], shape: Any) -> Any:
     for index, size in zip(indices, shape, strict=True):
         total = index if total is None else total * size + index
     return total
-
-
-def statements_of(body: Stmt) -> tuple[Stmt, ...]:
-    """The statements of a root body."""
-    return body.seq if isinstance(body, SeqStmt) else (body,)
 
 
 def shape_known(ty: Any) -> bool:

@@ -68,7 +68,7 @@ class _Folder:
         shift = -mean * scale
         if call.attrs.center:
             shift = shift + beta
-        source = call.args[0]
+        source = added = call.args[0]
         value = self.single_use(source)
         between = None
         if _is_op(value, "relax.add"):
@@ -77,7 +77,7 @@ class _Folder:
             inner = self.single_use(operand) if per_channel is not None else None
             if inner is not None:
                 between, value = per_channel, inner
-                added, source = source, operand
+                source = operand
         if _is_conv(value) and call.attrs.axis in (1, 1 - call.args[0].ty.ndim):
             self.scaled[id(source)] = scale
             if between is not None:

@@ -188,11 +188,9 @@ class _ShapeLower(BindingRewriter):
                 item = self.builder.emit(_builtin("tuple_getitem", value, number, ty=part), "field")
                 self._check(item, part, context, late)
             return
-        elif is_prim_var(value):
-            self.builder.emit(
-                _builtin("match_prim_value", value, self.heap, self._define(value), context),
-                "_",  # type: ignore[arg-type]
-            )
+        elif isinstance(value, Var) and is_prim_var(value):
+            slot = self._define(value)
+            self.builder.emit(_builtin("match_prim_value", value, self.heap, slot, context), "_")
             return
         dims = _dims(ty)
         if dims is None:

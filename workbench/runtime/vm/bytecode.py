@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import json
 import struct
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from enum import IntEnum
@@ -295,7 +295,7 @@ class ExecBuilder:
     @contextmanager
     def function(
         self, name: str, num_inputs: int = 0, params: Sequence[str] | None = None
-    ) -> Iterator[ExecBuilder]:
+    ) -> Generator[ExecBuilder]:
         """Opens a function; it is finished when the block ends."""
         if self._open:
             raise VMError(f"function {name!r} inside another function")
