@@ -216,7 +216,7 @@ def test_axes_have_the_type_of_their_extents() -> None:
 def test_missing_input_is_named() -> None:
     a = te.placeholder((4,), name="A")
     b = te.compute((4,), lambda i: a[i] + 1.0, name="B")
-    with pytest.raises(WorkbenchError, match="the input te.Tensor\\(A"):
+    with pytest.raises(WorkbenchError, match=r"the input te\.Tensor\(A"):
         te.create_prim_func([b])
 
 

@@ -47,9 +47,9 @@ def evaluate(function: Callable[..., Any], *arrays: np.ndarray, symbolic: bool =
 
 def _value(dim: Any, values: dict[Any, int]) -> int:
     from workbench.core import substitute
+    from workbench.tirx import PrimFunc
     from workbench.tirx.buffer import decl_buffer
     from workbench.tirx.stmt import BufferStore
-    from workbench.tirx import PrimFunc
 
     if isinstance(dim, IntImm):
         return dim.value
@@ -91,7 +91,8 @@ UNARY = [
     ("cos", np.cos, X), ("tan", np.tan, UNIT), ("asin", np.arcsin, UNIT), ("acos", np.arccos, UNIT),
     ("atan", np.arctan, X), ("sinh", np.sinh, X), ("cosh", np.cosh, X), ("asinh", np.arcsinh, X),
     ("acosh", np.arccosh, POSITIVE + 1), ("atanh", np.arctanh, UNIT), ("erf", erf, X),
-    ("square", np.square, X), ("reciprocal", lambda x: 1 / x, POSITIVE), ("identity", lambda x: x, X),
+    ("square", np.square, X), ("reciprocal", lambda x: 1 / x, POSITIVE),
+    ("identity", lambda x: x, X),
     ("abs", np.abs, INTS), ("sign", np.sign, INTS), ("negative", np.negative, INTS),
     ("bitwise_not", np.invert, INTS), ("logical_not", np.logical_not, BOOLS),
     ("logical_not", np.logical_not, INTS),
@@ -132,7 +133,8 @@ BINARY = [
     ("greater", np.greater, X, Y), ("greater_equal", np.greater_equal, INTS, INTS.T[0]),
     ("less", np.less, X, Y), ("less_equal", np.less_equal, INTS, INTS.T[0]),
     ("equal", np.equal, INTS, INTS[:1]), ("not_equal", np.not_equal, INTS, INTS[:1]),
-    ("logical_and", np.logical_and, BOOLS, BOOLS[:1]), ("logical_or", np.logical_or, BOOLS, BOOLS[:1]),
+    ("logical_and", np.logical_and, BOOLS, BOOLS[:1]),
+    ("logical_or", np.logical_or, BOOLS, BOOLS[:1]),
     ("logical_xor", np.logical_xor, BOOLS, BOOLS[:1]),
 ]  # fmt: skip
 
@@ -178,7 +180,7 @@ def test_arg_reductions_pick_the_first(axis: Any) -> None:
     check(lambda x: topi.argmax(x, axis), lambda x: np.argmax(x, axis), data)
     check(lambda x: topi.argmin(x, axis), lambda x: np.argmin(x, axis), data)
     if axis == 2:
-        last = lambda x: 4 - np.argmax(x[..., ::-1], 2)  # noqa: E731
+        last = lambda x: 4 - np.argmax(x[..., ::-1], 2)
         check(lambda x: topi.argmax(x, 2, False, True), last, data)
 
 
@@ -293,8 +295,8 @@ def test_meshgrid() -> None:
     a, b = np.arange(3, dtype="float32"), np.arange(4, dtype="float32")
     for order in ("ij", "xy"):
         fixed(
-            lambda x, y: topi.meshgrid([x, y], order),  # noqa: B023
-            lambda x, y: np.meshgrid(x, y, indexing=order),  # noqa: B023
+            lambda x, y: topi.meshgrid([x, y], order),
+            lambda x, y: np.meshgrid(x, y, indexing=order),
             a,
             b,
         )

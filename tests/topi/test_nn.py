@@ -25,7 +25,11 @@ def onnx_result(op: str, *inputs: np.ndarray | None, opset: int = 18, **attrs: A
     """What onnxruntime computes."""
     names = ["" if x is None else f"x{i}" for i, x in enumerate(inputs)]
     node = helper.make_node(op, names, ["y"], **attrs)
-    kinds = {n: onnx.helper.np_dtype_to_tensor_dtype(x.dtype) for n, x in zip(names, inputs) if n}
+    kinds = {
+        n: onnx.helper.np_dtype_to_tensor_dtype(x.dtype)
+        for n, x in zip(names, inputs, strict=True)
+        if n
+    }
     graph = helper.make_graph(
         [node],
         "g",
@@ -33,7 +37,7 @@ def onnx_result(op: str, *inputs: np.ndarray | None, opset: int = 18, **attrs: A
         [helper.make_tensor_value_info("y", onnx.TensorProto.FLOAT, None)],
     )
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=9)
-    feed = {n: x for n, x in zip(names, inputs) if n}
+    feed = {n: x for n, x in zip(names, inputs, strict=True) if n}
     session = ort.InferenceSession(model.SerializeToString())
     return session.run(None, feed)[0]
 
@@ -323,7 +327,8 @@ def test_softmax(axis: int) -> None:
 
 
 ACTIVATIONS = [
-    ("relu", "Relu", {}), ("leaky_relu", "LeakyRelu", {"alpha": 0.2}), ("elu", "Elu", {"alpha": 0.7}),
+    ("relu", "Relu", {}), ("leaky_relu", "LeakyRelu", {"alpha": 0.2}),
+    ("elu", "Elu", {"alpha": 0.7}),
     ("selu", "Selu", {}), ("hardsigmoid", "HardSigmoid", {"alpha": 0.2, "beta": 0.4}),
     ("hardswish", "HardSwish", {}), ("softplus", "Softplus", {}), ("softsign", "Softsign", {}),
     ("sigmoid", "Sigmoid", {}), ("tanh", "Tanh", {}), ("mish", "Mish", {}),
@@ -356,7 +361,7 @@ def test_batch_norm() -> None:
     x, g, b, m, v = random(2, 3, 4), random(3), random(3), random(3), np.abs(random(3)) + 0.1
 
     def expected(x: Any, g: Any, b: Any, m: Any, v: Any) -> list[np.ndarray]:
-        c = lambda t: t[None, :, None]  # noqa: E731
+        c = lambda t: t[None, :, None]
         return [(x - c(m)) / np.sqrt(c(v) + 1e-3) * c(g) + c(b), m, v]
 
     fixed(lambda *t: topi.nn.batch_norm(*t, 1, 1e-3), expected, x, g, b, m, v)

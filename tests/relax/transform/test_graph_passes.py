@@ -1,5 +1,6 @@
 """Passes over the graph: what goes in, what must come out."""
 
+# ruff: noqa: RET504  (a returned variable names the output in the script)
 from __future__ import annotations
 
 import numpy as np
@@ -35,7 +36,7 @@ def test_canonicalize_bindings_removes_aliases_and_known_fields() -> None:
         def main(x: R.Tensor(("n", 8), "float32")):
             with R.dataflow():
                 gv = R.exp(x)
-                t = (gv, x)  # noqa: F841
+                t = (gv, x)
                 R.output(gv)
             return gv
 
@@ -68,7 +69,7 @@ def test_dead_code_goes_effects_stay() -> None:
         def main(x: R.Tensor((4,), "float32")):
             lv = R.exp(x)
             dead = R.log(x)
-            dead1 = R.negative(dead)  # noqa: F841
+            dead1 = R.negative(dead)
             _ = R.print(x, format="{}")
             gv = R.negative(lv)
             return gv
@@ -92,7 +93,7 @@ def test_dead_code_in_branches() -> None:
         @R.function
         def main(c: R.Tensor((), "bool"), x: R.Tensor((4,), "float32")):
             if c:
-                dead = R.exp(x)  # noqa: F841
+                dead = R.exp(x)
                 r = R.log(x)
             else:
                 r = R.negative(x)
