@@ -17,6 +17,7 @@ from workbench.s_tir.dlight.cpu.machine import Cpu
 
 _LATENCY = 4.0
 _GATHER = 2.5  # cycles an element that is loaded by itself
+_UNKNOWN_VECTOR = 1.5  # vectors along an extent that may turn out to be small
 _SHORT_STEP = 4  # steps up to this load whole vectors and shuffle them
 _PACK = 1.8  # cycles an element that is copied to another layout
 _SCATTER = 1.5  # cycles an element of a result that is stored by itself
@@ -113,7 +114,8 @@ def _price(
     """Sets `tile.cycles` and `tile.packed`; False if the tile makes no sense."""
     axis = spatial[tile.vector].inner
     row = spatial[tile.row].inner if tile.row is not None else None
-    unit = tile.lanes / width
+    # A 512-bit operation takes as long as two of 256 bits or less.
+    unit = 1.0 if tile.lanes == width and width >= 16 else 0.5
     outer = total([a.extent for i, a in enumerate(spatial) if i not in (tile.vector, tile.row)])
     elements = total([a.extent for a in spatial])
     depth = total([a.extent for a in reduce])
@@ -143,6 +145,8 @@ def _price(
     steps = outer * _border(spatial, tile, compute)
     store = elements * (_SCATTER if output.step(axis) != 1 else 2.0 / tile.lanes)
     code = tile.vectors * tile.rows * (2 if _ragged(spatial, tile) else 1)
+    if not spatial[tile.vector].constant:
+        steps *= _UNKNOWN_VECTOR
     tile.cycles = steps * depth * step_cycles + pack + store + steps * 12 + code * _CODE
     return True
 
