@@ -194,12 +194,18 @@ def _vector_type(element: Expr, lanes: Any) -> PrimType:
     return prim_type(base if count == 1 else f"{base}x{count}")
 
 
+def _lanes(value: Any) -> Expr:
+    """A number of lanes: a constant is int32, wherever it comes from."""
+    expr = as_expr(value)
+    return IntImm("int32", expr.value) if type(expr) is IntImm and expr.dtype != "int32" else expr
+
+
 class Ramp(Expr):
     """The vector base, base + stride, … of `lanes` elements."""
 
     base: Expr = field(converter=_prim)
     stride: Expr = field(converter=_prim)
-    lanes: Expr = field(converter=as_expr)
+    lanes: Expr = field(converter=_lanes)
     ty: PrimType = field(init=False, derive=lambda self: _vector_type(self.base, self.lanes))
 
 
@@ -207,7 +213,7 @@ class Broadcast(Expr):
     """A vector of `lanes` copies of `value`."""
 
     value: Expr = field(converter=_prim)
-    lanes: Expr = field(converter=as_expr)
+    lanes: Expr = field(converter=_lanes)
     ty: PrimType = field(init=False, derive=lambda self: _vector_type(self.value, self.lanes))
 
 

@@ -81,14 +81,14 @@ class OpNamespace:
 
 
 def _lookup(path: builtins.str) -> object:
+    full = f"relax.{path}"
+    if full in _relax_ops:
+        return _relax_ops[full].builder
     owner: object = _op
     for part in path.split("."):
         owner = getattr(owner, part, None)
     if callable(owner):
         return owner
-    full = f"relax.{path}"
-    if full in _relax_ops:
-        return _relax_ops[full].builder
     if any(n.startswith(f"{full}.") for n in _relax_ops.names()):
         return OpNamespace(path)
     known = [n[6:] for n in _relax_ops.names()]

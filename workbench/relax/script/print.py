@@ -312,7 +312,11 @@ def _function_call(node: Call, p: Printer) -> Doc:
     outer, p.prefix = p.prefix, "R"
     args = [value(a, p) for a in node.args]
     types = _types(node.ty_args, p) if node.ty_args else None
-    if isinstance(node.op, X.ExternFunc) and not node.attrs:
+    derived = AnyType()
+    if node.ty_args:
+        derived = node.ty_args[0] if len(node.ty_args) == 1 else TupleType(node.ty_args)
+    told = node.ty is None or node.ty == p.facts.get("annotation", derived)
+    if isinstance(node.op, X.ExternFunc) and not node.attrs and (told or node.ty == derived):
         out = call(_r("call_packed", p), _callee(node.op, p), *args, ty_args=types)
     elif isinstance(node.op, (GlobalVar, Var)) and not node.attrs:
         out = call(p.doc(node.op), *args, ty_args=types)
@@ -346,10 +350,14 @@ def _is_call_with_type(node: Any) -> bool:
 
 def _assign(var: Var, node: Any, p: Printer) -> None:
     """`var: type = value`; a call for its effect alone has no variable."""
-    shown = value(node, p)
     ty = var.ty
+    if isinstance(node, Call) and not node.ty_args:
+        p.facts["annotation"] = ty  # reading gives a call of a runtime function this type
+    shown = value(node, p)
+    p.facts.pop("annotation", None)
     unit = isinstance(ty, TupleType) and not ty.fields
-    if unit and isinstance(node, Call) and id(var) not in p.facts.get("used", ()):
+    untyped = isinstance(node, Call) and isinstance(node.op, X.ExternFunc) and not node.ty_args
+    if unit and not untyped and isinstance(node, Call) and id(var) not in p.facts.get("used", ()):
         p.line(shown)
         return
     told = _is_call_with_type(node) or not p.options.show_all_ty

@@ -11,8 +11,10 @@ from typing import Any
 
 from workbench.ir.expr import Call, Expr, GlobalVar, StringImm, Var, is_prim_expr
 from workbench.ir.script.read import ModuleNames, find_module
+from workbench.ir.type import FuncType as KernelType
 from workbench.ir.type import TupleType, Type
 from workbench.relax import op
+from workbench.relax.analysis import is_base_of
 from workbench.relax.block_builder import BlockBuilder
 from workbench.relax.expr import (
     DataflowVar,
@@ -105,6 +107,8 @@ class RelaxDialect(TirDialect):
                 raise TypeError(f"a call of a function has no argument {next(iter(kwargs))!r}")
             items = types if isinstance(types, (tuple, list)) else [types]
             exprs = tuple(convert_to_expr(a) for a in args)
+            if isinstance(function, GlobalVar) and isinstance(function.ty, KernelType):
+                return Call(function, exprs, ret_ty=TupleType(()))  # a kernel writes its arguments
             return Call(function, exprs, None, tuple(type_of(t) for t in items))
         return function(*args, **kwargs)
 
@@ -129,6 +133,16 @@ class MatchCastValue:
     def __init__(self, value: Any, ty: Type) -> None:
         self.value = convert_to_expr(value)
         self.ty = ty
+
+
+def _says_more(annotation: Type, value: Any) -> bool:
+    """Whether the type written for a call tells more than what is derived from its operands.
+
+    Runtime functions do not say what they return, and a pass may know more than an operator.
+    """
+    if not isinstance(value, Call) or value.ty is None or value.ty == annotation:
+        return False
+    return is_base_of(value.ty, annotation)
 
 
 class DataflowFrame:
@@ -215,6 +229,8 @@ class BodyReader:
             builder.emit_normalized(MatchCast(var, source, value.ty))
             return var
         expr = value if isinstance(value, Function) else builder.normalize(convert_to_expr(value))
+        if annotation is not None and _says_more(annotation, expr):
+            expr = expr.replace(ty=annotation)
         found = AnyType() if isinstance(expr, StringImm) else expr.ty
         var = kind(name, found if annotation is None else annotation)
         builder.emit_normalized(VarBinding(var, expr))
