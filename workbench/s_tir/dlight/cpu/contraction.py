@@ -250,15 +250,20 @@ class _Tiler:
         contiguous = output.step(self.spatial[tile.vector].inner) == 1
         column_first = not contiguous or bool(self.packed) or len(self.spatial) <= 2
         outer = [v0, *others, *rows] if column_first else [*others, *rows, v0]
-        # Loops with a border come last: a border inside a parallel loop would be a condition.
+        # Loops with a border come last: fused into a parallel loop, a border would be a condition
+        # in it. A long loop over columns may stay first: its border is one column of many.
         ragged = self._ragged(tile, v0, r0)
+        if column_first and self.hints.of(sch.get(v0).extent) >= 8 * self.cpu.threads:
+            ragged = [x for x in ragged if x is not v0]
         outer = [x for x in outer if x not in ragged] + [x for x in outer if x in ragged]
         inner = [v1, v2] if r1 is None else [r1, v1, v2]
         sch.reorder(*outer, *k_outer, *k_inner, *inner)
         self._panels(tile, depth, v0, outer, reads)
         sch.reverse_compute_at(out, outer[-1])
         self._store_loops(out, contiguous, tile, len(outer))
-        self._parallel([x for x in outer if x not in ragged] or outer[:1], tile)
+        alone = outer[0] is v0 and v0 in self._ragged(tile, v0, r0)
+        whole = [x for x in outer if x not in ragged]
+        self._parallel(outer[:1] if alone or not whole else whole, tile)
         for loop in (r1, v1, *k_inner):
             if loop is not None:
                 sch.unroll(loop)

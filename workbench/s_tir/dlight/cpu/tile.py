@@ -17,6 +17,7 @@ from workbench.s_tir.dlight.cpu.machine import Cpu
 
 _LATENCY = 4.0
 _GATHER = 2.5  # cycles an element that is loaded by itself
+_RAGGED = 1.03  # what a last column with code of its own costs the others
 _UNKNOWN_VECTOR = 1.5  # vectors along an extent that may turn out to be small
 _SHORT_STEP = 4  # steps up to this load whole vectors and shuffle them
 _PACK = 1.8  # cycles an element that is copied to another layout
@@ -178,6 +179,7 @@ def _border(spatial: Sequence[Axis], tile: Tile, compute: float) -> float:
     if partial or (rest and v.constant):
         # The last column of tiles runs under masks.
         columns += (partial + (1.5 if rest else 0.0)) / tile.vectors
+        columns *= _RAGGED
     if tile.row is None:
         return columns
     r = spatial[tile.row]
