@@ -1,10 +1,10 @@
 """Compiled code computes what the interpreter computes, for random programs."""
 
-import numpy as np
 from hypothesis import HealthCheck, given, settings
 
 from tests.differential.test_lowering import assert_same, run
 from workbench.ir import IRModule
+from workbench.runtime import tensor
 from workbench.s_tir.pipeline import default_tir_pipeline
 from workbench.target import Target
 from workbench.target.codegen import build
@@ -25,9 +25,6 @@ def compiled_results(program: Program, seed: int):
     mod = default_tir_pipeline(EXACT)(IRModule({"main": program.func}))
     library = build(mod, EXACT)
     args = program.arguments(seed)
-    # NumPy's DLPack does not speak bfloat16: the bits go as they are.
-    from workbench.runtime import tensor
-
     tensors = [tensor(a) for a in args]
     library["main"](*tensors)
     return [t.numpy() for t in tensors]
@@ -48,4 +45,10 @@ def test_compiled_blocks(program):
 @EXAMPLES
 @given(programs(blocks=False))
 def test_compiled_loops(program):
+    check_compiled(program)
+
+
+@EXAMPLES
+@given(programs(exact=False, dtypes=("float32", "float64")))
+def test_compiled_functions_of_floats(program):
     check_compiled(program)

@@ -368,7 +368,51 @@ def test_a_condition_on_the_lane_becomes_a_mask():
     stores = list(iter_nodes(after.body, tirx.BufferStore))
     assert len(stores) == 2
     assert all(s.predicate is not None for s in stores)
-    assert all(n.predicate is not None for n in iter_nodes(after.body, tirx.BufferLoad))
+    # The loads stay inside the buffer in every lane, so they need no mask.
+    assert all(n.predicate is None for n in iter_nodes(after.body, tirx.BufferLoad))
+
+
+def test_a_load_that_may_leave_its_buffer_is_masked():
+    def make(A, B, j):
+        return tirx.IfThenElse(j < 5, tirx.BufferStore(B, A[j + 11], [j]))
+
+    after = vectorized(vector_loop(make))
+    assert next(iter_nodes(after.body, tirx.BufferLoad)).predicate is not None
+
+
+def test_memory_of_one_thread_is_written_whole():
+    """A masked store to a buffer that nobody else sees writes back what is there."""
+    A = tirx.decl_buffer((8,), "float32", "A")
+    local = tirx.decl_buffer((8,), "float32", "local")
+    i, j = tirx.Var("i", "int32"), tirx.Var("j", "int32")
+
+    def lanes(body):
+        return tirx.For(j, 0, 8, tirx.ForKind.VECTORIZED, body)
+
+    masked = tirx.IfThenElse(j < 5, tirx.BufferStore(local, A[j], [j]))
+    clear = tirx.BufferStore(local, tirx.const(1.0, "float32"), [j])
+    stmts = [tirx.AllocBuffer(local), lanes(clear), lanes(masked)]
+    stmts.append(lanes(tirx.BufferStore(A, local[j] + local[j], [j])))
+    func = tirx.PrimFunc([A], tirx.SeqStmt(stmts))
+    after = vectorized(func)
+    assert all(s.predicate is None for s in iter_nodes(after.body, tirx.BufferStore))
+    # Not where other threads see it.
+    inner = tirx.For(i, 0, 2, tirx.ForKind.PARALLEL, lanes(masked))
+    shared = tirx.PrimFunc([A], tirx.SeqStmt([tirx.AllocBuffer(local), lanes(clear), inner]))
+    stores = list(iter_nodes(apply(transform.VectorizeLoop(), shared).body, tirx.BufferStore))
+    assert stores[-1].predicate is not None
+
+
+def test_conditions_that_all_lanes_share_are_tested_once():
+    n = tirx.Var("n", "int32")
+
+    def make(A, B, j):
+        return tirx.IfThenElse(tirx.all(n > 3, j < 5), tirx.BufferStore(B, A[j], [j]))
+
+    func = vector_loop(make, extra=(n,))
+    after = apply(transform.VectorizeLoop(), func)
+    assert isinstance(after.body, tirx.IfThenElse)
+    assert after.body.condition.dtype == "bool"
 
 
 def test_a_guarded_load_is_masked():

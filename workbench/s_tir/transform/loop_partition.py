@@ -117,8 +117,9 @@ class _Partition:
                     False,
                 ),
             ]
-        if loop.kind is ForKind.VECTORIZED and not all(isinstance(p[1], IntImm) for p in parts):
-            return None
+        fixed = loop.kind in (ForKind.VECTORIZED, ForKind.UNROLLED)
+        if fixed and not all(isinstance(p[1], IntImm) for p in parts):
+            return None  # such a loop has to keep a constant extent
         return self.copies(loop, parts, decided)
 
     def copies(self, loop: For, parts: list[Any], decided: list[Any]) -> list[For]:

@@ -49,6 +49,25 @@ class VectorExprs:
         run = _OneExpr(self, mask)
         return rewrite(expr, run.table())
 
+    def inside(self, buffer: Var, indices: Any) -> bool:
+        """Whether an access provably stays inside its buffer in every lane."""
+        for index, extent in zip(indices, buffer.ty.shape, strict=True):
+            base = index.value if isinstance(index, e.Broadcast) else index
+            if isinstance(base, e.Ramp):
+                if not isinstance(base.stride, IntImm):
+                    return False
+                reach = base.stride.value * (lanes_of(base) - 1)
+                base = base.base
+            elif lanes_of(base) == 1:
+                reach = 0
+            else:
+                return False
+            bound = self.analyzer.const_int_bound(base)
+            low, high = bound.min_value + min(reach, 0), bound.max_value + max(reach, 0)
+            if not isinstance(extent, IntImm) or low < 0 or high >= extent.value:
+                return False
+        return True
+
     def wide(self, value: Any) -> Any:
         """A vector of the loop's lanes."""
         if lanes_of(value) == self.lanes:
@@ -188,14 +207,15 @@ class _OneExpr:
         buffer = self.owner.private.get(id(node.buffer))
         if buffer is not None:
             return e.BufferLoad(buffer, _lane_index(indices[0], self.owner))
+        safe = self.mask is None or self.owner.inside(node.buffer, indices)
         if all(lanes_of(i) == 1 for i in indices):
-            if self.mask is None or not indices:
+            if safe or not indices:
                 return node.replace(indices=indices)
             # A lane-invariant load under a mask must not happen where no lane wants it.
             indices = (*indices[:-1], self.owner.wide(indices[-1]))
         else:
             indices = _vector_last(indices, self.owner)
-        mask = None if self.mask is None else self.owner.wide(self.mask)
+        mask = None if safe else self.owner.wide(self.mask)
         return e.BufferLoad(node.buffer, indices, mask, span=node.span)
 
     def let(self, node: e.Let) -> Rewriting:

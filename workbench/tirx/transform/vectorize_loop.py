@@ -20,6 +20,7 @@ from workbench.tirx.buffer import BufferType
 from workbench.tirx.function import PrimFunc
 from workbench.tirx.op.intrin import CallEffectKind
 from workbench.tirx.transform.convert_ssa import renew_definitions
+from workbench.tirx.transform.stmt_simplify import conjuncts
 from workbench.tirx.transform.vector_expr import (
     Scalarize,
     VectorExprs,
@@ -41,21 +42,29 @@ def VectorizeLoop(func: PrimFunc, ctx: PassContext, *, enable_vectorize: bool = 
     effects, inner loops whose bounds differ by lane) runs lane by lane.
     """
     analyzer = Analyzer()
+    own: list[set[int]] = [set()]
 
     def loop(node: s.For) -> Generator[Any, Any, Any]:
         analyzer.bind(node.loop_var, Range.from_min_extent(node.min, node.extent), True)
+        shared = node.kind in (s.ForKind.PARALLEL, s.ForKind.THREAD_BINDING)
+        own.append(set() if shared else own[-1])
         new: s.For = yield node
+        own.pop()
         if new.kind is not s.ForKind.VECTORIZED:
             return new
         if not enable_vectorize:
             return new.replace(kind=s.ForKind.SERIAL)
-        return vectorized(new, analyzer, func)
+        return vectorized(new, analyzer, own[-1], func)
 
-    return rewrite(func, {s.For: loop}, memo=False)
+    def alloc(node: s.AllocBuffer) -> s.AllocBuffer:
+        own[-1].add(id(node.buffer))
+        return node
+
+    return rewrite(func, {s.For: loop, s.AllocBuffer: alloc}, memo=False)
 
 
-def vectorized(loop: s.For, analyzer: Analyzer, root: Any) -> s.Stmt:
-    """The vector form of one loop."""
+def vectorized(loop: s.For, analyzer: Analyzer, own: set[int], root: Any) -> s.Stmt:
+    """The vector form of one loop. `own`: buffers (by `id`) that no other thread sees."""
     extent = loop.extent
     if not isinstance(extent, IntImm):
         raise WorkbenchError(
@@ -66,7 +75,7 @@ def vectorized(loop: s.For, analyzer: Analyzer, root: Any) -> s.Stmt:
         )
     if extent.value <= 1:
         return substitute(loop.body, {loop.loop_var: loop.min})
-    run = _Vectorizer(loop, analyzer)
+    run = _Vectorizer(loop, analyzer, own)
     try:
         body = run.stmt(loop.body, None)
     except Scalarize:
@@ -77,10 +86,11 @@ def vectorized(loop: s.For, analyzer: Analyzer, root: Any) -> s.Stmt:
 class _Vectorizer:
     """Statements of one vectorised loop."""
 
-    def __init__(self, loop: s.For, analyzer: Analyzer) -> None:
+    def __init__(self, loop: s.For, analyzer: Analyzer, own: set[int]) -> None:
         assert isinstance(loop.extent, IntImm)
         self.loop = loop
         self.lanes = loop.extent.value
+        self.own = own
         self.exprs = VectorExprs(loop.loop_var, loop.min, self.lanes, analyzer)
         #: Variables and buffers that exist once per lane: a lane-by-lane loop cannot see them.
         self.per_lane: set[int] = set()
@@ -143,6 +153,12 @@ def _store(run: _Vectorizer, node: s.BufferStore, mask: Any) -> s.Stmt:
         return node.replace(value=value, indices=indices)
     indices = _vector_last(indices, run.exprs)
     wide_mask = None if mask is None else run.exprs.wide(mask)
+    if mask is not None and id(node.buffer) in run.own:
+        if run.exprs.inside(node.buffer, indices):
+            # Memory of this thread: writing back what is there keeps it in registers.
+            old = e.BufferLoad(node.buffer, indices)
+            value = e.Select(wide_mask, run.exprs.wide(value), old)
+            return s.BufferStore(node.buffer, value, indices, span=node.span)
     return s.BufferStore(node.buffer, run.exprs.wide(value), indices, wide_mask, span=node.span)
 
 
@@ -154,6 +170,13 @@ def _if(run: _Vectorizer, node: s.IfThenElse, mask: Any) -> s.Stmt:
         other = None if node.else_case is None else run.part(node.else_case, mask)
         return node.replace(condition=condition, then_case=then, else_case=other)
     wide = run.exprs.wide
+    parts = conjuncts(node.condition)
+    same = [c for c in parts if lanes_of(run.exprs(c, mask)) == 1]
+    if same and node.else_case is None:
+        # What all lanes agree on is tested once.
+        rest = op.all(*[c for c in parts if not any(c is other for other in same)])
+        body = run.stmt(node.replace(condition=rest), mask)
+        return s.IfThenElse(op.all(*[run.exprs(c, mask) for c in same]), body, span=node.span)
     yes: Expr = condition if mask is None else e.And(wide(mask), condition)
     then = run.stmt(node.then_case, yes)
     if node.else_case is None:
