@@ -84,100 +84,122 @@ def _full(graph: Graph, previous: Layout | None) -> Layout:
     return Layout(graph, boxes, groups, tuple(routes), width, height)
 
 
-def _nested(
-    graph: Graph, hints: dict[str, float]
-) -> tuple[dict[str, Box], dict[str, Box], list[Route], float, float]:
-    """Layout of a graph with expanded groups, from the inside out."""
-    parent = {group.id: group.parent for group in graph.groups}
-    chain: dict[str | None, tuple[str, ...]] = {None: ()}
+_Piece = tuple["str | None", str, str]
 
-    def path(group: str | None) -> tuple[str, ...]:
+
+class _Nested:
+    """Layout of a graph with expanded groups, from the inside out.
+
+    Every group is a level of its own: its nodes, its inner groups as boxes, and ports where edges
+    cross its frame. An edge is cut at the frames it crosses.
+    """
+
+    def __init__(self, graph: Graph, hints: dict[str, float]) -> None:
+        self.graph = graph
+        self.hints = hints
+        self.parent = {group.id: group.parent for group in graph.groups}
+        self.chain: dict[str | None, tuple[str, ...]] = {None: ()}
+        self.members: dict[str | None, list[Node]] = {}
+        for node in graph.nodes:
+            self.members.setdefault(node.group, []).append(node)
+        occupied = {step for node in graph.nodes for step in self.path(node.group)}
+        self.children: dict[str | None, list[str]] = {}
+        for group in graph.groups:
+            if group.id in occupied:
+                self.children.setdefault(group.parent, []).append(group.id)
+        self.ports: dict[str, dict[str, None]] = {}
+        self.pieces: dict[str | None, list[tuple[str, str]]] = {}
+        self.pieces_of = [self.cut(edge.src, edge.dst) for edge in graph.edges]
+        self.levels: dict[str | None, Level] = {}
+        self.boxes: dict[str, Box] = {}
+        self.frames: dict[str, Box] = {}
+        self.origin: dict[str | None, Point] = {}
+
+    def path(self, group: str | None) -> tuple[str, ...]:
         """Groups around a node, outermost first."""
-        if group not in chain:
+        if group not in self.chain:
             assert group is not None
-            chain[group] = (*path(parent[group]), group)
-        return chain[group]
+            self.chain[group] = (*self.path(self.parent[group]), group)
+        return self.chain[group]
 
-    members: dict[str | None, list[Node]] = {}
-    for node in graph.nodes:
-        members.setdefault(node.group, []).append(node)
-    children: dict[str | None, list[str]] = {}
-    occupied = {step for node in graph.nodes for step in path(node.group)}
-    for group in graph.groups:
-        if group.id in occupied:
-            children.setdefault(group.parent, []).append(group.id)
-
-    # Each edge is cut at the frames that it crosses: (level, from item, to item) per piece.
-    pieces: dict[str | None, list[tuple[str, str]]] = {}
-    pieces_of: list[list[tuple[str | None, str, str]]] = []
-    ports: dict[str, dict[str, None]] = {}
-    for number, edge in enumerate(graph.edges):
-        up, down = path(graph.index[edge.src].group), path(graph.index[edge.dst].group)
+    def cut(self, src: str, dst: str) -> list[_Piece]:
+        """The pieces of an edge: (level, from item, to item), from its source to its target."""
+        index = self.graph.index
+        up, down = self.path(index[src].group), self.path(index[dst].group)
         shared = 0
         while shared < min(len(up), len(down)) and up[shared] == down[shared]:
             shared += 1
-        made: list[tuple[str | None, str, str]] = []
-        tail = edge.src
+        made: list[_Piece] = []
+        tail = src
         for group in reversed(up[shared:]):
-            port = f"\0out:{edge.src}:{group}"
-            ports.setdefault(group, {})[port] = None
-            made.append((group, tail, port))
+            made.append((group, tail, self.port("out", src, group)))
             tail = group
-        head_pieces: list[tuple[str | None, str, str]] = []
-        head = edge.dst
+        head_pieces: list[_Piece] = []
+        head = dst
         for group in reversed(down[shared:]):
-            port = f"\0in:{edge.src}:{group}"
-            ports.setdefault(group, {})[port] = None
-            head_pieces.append((group, port, head))
+            head_pieces.append((group, self.port("in", src, group), head))
             head = group
         made.append((up[shared - 1] if shared else None, tail, head))
         made.extend(reversed(head_pieces))
         for level, a, b in made:
-            pieces.setdefault(level, []).append((a, b))
-        pieces_of.append(made)
-        assert number == len(pieces_of) - 1
-    levels: dict[str | None, Level] = {}
+            self.pieces.setdefault(level, []).append((a, b))
+        return made
 
-    def place(group: str | None) -> Level:
+    def port(self, way: str, src: str, group: str) -> str:
+        """The place on the frame of `group` where edges from `src` cross it."""
+        name = f"\0{way}:{src}:{group}"
+        self.ports.setdefault(group, {})[name] = None
+        return name
+
+    def place(self, group: str | None) -> Level:
         """Lay out one level after the levels inside it."""
-        items = [_Item(node.id, node.width, node.height) for node in members.get(group, [])]
-        for child in children.get(group, []):
-            inner = place(child)
-            title = len(next(g.label for g in graph.groups if g.id == child)) * 6.7 + 2 * FRAME
+        items = [_Item(node.id, node.width, node.height) for node in self.members.get(group, [])]
+        for child in self.children.get(group, []):
+            inner = self.place(child)
+            label = next(g.label for g in self.graph.groups if g.id == child)
+            title = len(label) * 6.7 + 2 * FRAME
             if title > inner.width:
-                inner = levels[child] = widened(inner, title)
+                inner = self.levels[child] = widened(inner, title)
             items.append(_Item(child, inner.width + 2 * FRAME, inner.height + 2 * FRAME + TITLE))
         if group is not None:
-            items.extend(_Item(port, DUMMY_WIDTH, 1.0) for port in ports.get(group, {}))
-        levels[group] = place_level(items, list(dict.fromkeys(pieces.get(group, []))), hints)
-        return levels[group]
+            items.extend(_Item(port, DUMMY_WIDTH, 1.0) for port in self.ports.get(group, {}))
+        edges = list(dict.fromkeys(self.pieces.get(group, [])))
+        self.levels[group] = place_level(items, edges, self.hints)
+        return self.levels[group]
 
-    top = place(None)
-    boxes: dict[str, Box] = {}
-    frames: dict[str, Box] = {}
-    origin: dict[str | None, Point] = {}
-
-    def settle(group: str | None, dx: float, dy: float) -> None:
+    def settle(self, group: str | None, dx: float, dy: float) -> None:
         """Move a level, and those inside it, to their absolute place."""
-        origin[group] = (dx, dy)
-        inside = set(children.get(group, []))
-        for key, box in levels[group].boxes.items():
+        self.origin[group] = (dx, dy)
+        inside = set(self.children.get(group, []))
+        for key, box in self.levels[group].boxes.items():
             if key in inside:
-                frames[key] = box.moved(dx, dy)
-                settle(key, dx + box.x + FRAME, dy + box.y + FRAME + TITLE)
+                self.frames[key] = box.moved(dx, dy)
+                self.settle(key, dx + box.x + FRAME, dy + box.y + FRAME + TITLE)
             elif not key.startswith("\0"):
-                boxes[key] = box.moved(dx, dy)
+                self.boxes[key] = box.moved(dx, dy)
 
-    settle(None, 0.0, 0.0)
-    by_level = {level: {(r.src, r.dst): r for r in found.routes} for level, found in levels.items()}
-    routes: list[Route] = []
-    for edge, made in zip(graph.edges, pieces_of, strict=True):
-        points: list[Point] = []
-        for level, a, b in made:
-            route = by_level[level][a, b].moved(*origin[level])
-            points.extend(route.points)
-        routes.append(Route(edge.src, edge.dst, _thin(points)))
-    return boxes, frames, routes, top.width, top.height
+    def routes(self) -> list[Route]:
+        """The edges, their pieces joined."""
+        by_level = {
+            level: {(r.src, r.dst): r for r in found.routes} for level, found in self.levels.items()
+        }
+        out: list[Route] = []
+        for edge, made in zip(self.graph.edges, self.pieces_of, strict=True):
+            points: list[Point] = []
+            for level, a, b in made:
+                points.extend(by_level[level][a, b].moved(*self.origin[level]).points)
+            out.append(Route(edge.src, edge.dst, _thin(points)))
+        return out
+
+
+def _nested(
+    graph: Graph, hints: dict[str, float]
+) -> tuple[dict[str, Box], dict[str, Box], list[Route], float, float]:
+    """Boxes of nodes, frames of groups, routes of edges, width and height."""
+    run = _Nested(graph, hints)
+    top = run.place(None)
+    run.settle(None, 0.0, 0.0)
+    return run.boxes, run.frames, run.routes(), top.width, top.height
 
 
 def widened(level: Level, width: float) -> Level:
