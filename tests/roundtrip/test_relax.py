@@ -206,13 +206,13 @@ def test_a_call_that_the_builder_does_not_make():
 def test_metadata_has_to_be_given():
     mod = build(VALUES["large constant"])
     text = script(mod)
-    assert 'metadata["relax.Constant"][0]' in text
+    assert 'metadata["relax.expr.Constant"][0]' in text
     assert "# Metadata omitted" in text
     with pytest.raises(ScriptError, match="undefined variable 'metadata'"):
         parse(text)
     found = mod["main"].body.blocks[0].bindings[0].value.args[1]
     assert isinstance(found, Constant)
-    again = parse(text, {"metadata": {"relax.Constant": [found]}})
+    again = parse(text, {"metadata": {"relax.expr.Constant": [found]}})
     assert_structural_equal(again, mod)
 
 

@@ -41,12 +41,13 @@ class ScriptError(WorkbenchError, SyntaxError):
             number = str(self.lineno)
             margin = " " * len(number)
             line = self.text.rstrip("\n").expandtabs(1)
-            last = self.end_offset if self.end_lineno == self.lineno else len(line) + 1
-            width = max(1, min(last, len(line) + 1) - self.offset)
+            first = self.offset or 1
+            last = self.end_offset if self.end_lineno == self.lineno else None
+            width = max(1, min(last or len(line) + 1, len(line) + 1) - first)
             parts += [
                 f" {margin} |",
                 f" {number} | {line}",
-                f" {margin} | {' ' * (self.offset - 1)}{'^' * width}",
+                f" {margin} | {' ' * (first - 1)}{'^' * width}",
             ]
         if self.hint:
             parts.append(f"  try: {self.hint}")

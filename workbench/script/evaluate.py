@@ -287,7 +287,7 @@ def _subscript(reader: Reader, node: ast.Subscript) -> Any:
     value = reader.eval(node.value)
     index = reader.eval(node.slice)
     if isinstance(value, (tuple, list, dict, str)) and isinstance(index, _PLAIN):
-        return value[index]
+        return operator.getitem(value, index)  # type: ignore[call-overload]
     return reader.dialect.subscript(value, index)
 
 

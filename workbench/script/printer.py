@@ -12,7 +12,7 @@ from __future__ import annotations
 import importlib
 import importlib.util
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -175,7 +175,7 @@ class Printer:
             value = int(value)  # an enumeration is written as its number
         return literal(value)
 
-    def mapping(self, value: dict[Any, Any]) -> Doc:
+    def mapping(self, value: Mapping[Any, Any]) -> Doc:
         """A dictionary with its keys in order of their text."""
         items = sorted(value.items(), key=lambda kv: str(kv[0]))
         return mapping([(self.doc(k), self.attribute(v)) for k, v in items])
@@ -194,10 +194,13 @@ class Printer:
 
     def meta(self, value: Any) -> Doc:
         """A reference to an entry of the metadata section."""
-        leaf = None if isinstance(value, Node) else find_leaf(type(value))
-        if not isinstance(value, Node) and leaf is None:
+        leaf = find_leaf(type(value))
+        if isinstance(value, Node):
+            key = metadata_keys.get(type(value).__type_key__, type(value).__type_key__)
+        elif leaf is not None:
+            key = f"leaf.{leaf.name}"
+        else:
             raise TypeError(f"a {type(value).__name__} has no script form")
-        key = type(value).__type_key__ if isinstance(value, Node) else f"leaf.{leaf.name}"
         entries = self.metadata.setdefault(key, [])
         number = next((i for i, known in enumerate(entries) if known is value), len(entries))
         if number == len(entries):
@@ -313,6 +316,9 @@ class Printer:
         self.line(Doc((name,), ATOM, var), " = ", value)
         return name
 
+
+#: Names of node types in `metadata[...]`, where TVM's differ from ours.
+metadata_keys: dict[str, str] = {}
 
 #: How a value is written inside a dictionary of attributes, where that differs.
 attribute_printers = Dispatch("attribute printer")

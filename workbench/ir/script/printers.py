@@ -105,6 +105,11 @@ def _call(node: Call, p: Printer) -> Doc:
     return printer(node, p)
 
 
+def operator_name(node: Call) -> str:
+    """The name of the operator that a call calls ("" for other callees)."""
+    return node.op.name if isinstance(node.op, Op) else ""
+
+
 def type_value(ty: Any, p: Printer) -> Doc:
     """A type as an argument: a data type by its name, another type as an object."""
     if isinstance(ty, PrimType):

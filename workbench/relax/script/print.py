@@ -11,15 +11,28 @@ from workbench.core.errors import WorkbenchError
 from workbench.core.structural import structural_equal
 from workbench.core.traverse import free_vars, iter_nodes
 from workbench.ir.expr import Call, Expr, GlobalVar, IntImm, StringImm, Var
-from workbench.ir.script.printers import attributes, call_printers, function_name
+from workbench.ir.script.printers import (
+    attributes,
+    call_printers,
+    function_name,
+    operator_name,
+)
 from workbench.ir.type import TupleType, Type
 from workbench.relax import expr as X
 from workbench.relax.op.registry import op_info
 from workbench.relax.type import AnyType, FuncType, PackedFuncType, ShapeType, TensorType
 from workbench.script.doc import LOWEST, Doc, call, join, literal, seq, text
-from workbench.script.printer import PROGRAMS, STATEMENTS, Printer, declarations, prints
+from workbench.script.printer import (
+    PROGRAMS,
+    STATEMENTS,
+    Printer,
+    declarations,
+    metadata_keys,
+    prints,
+)
 
 STATEMENTS += [X.Binding, X.BindingBlock]
+metadata_keys["relax.Constant"] = "relax.expr.Constant"
 
 #: Constants of at most this many elements are written out.
 _SMALL = 16
@@ -204,14 +217,15 @@ def _out_type(node: Call, p: Printer) -> Doc:
 
 @_form("relax.call_tir", "relax.call_tir_inplace")
 def _call_tir(node: Call, p: Printer) -> Doc | None:
-    inplace = node.op.name == "relax.call_tir_inplace"
+    name = operator_name(node)
+    inplace = name == "relax.call_tir_inplace"
     attrs = dict(node.attrs or {})
     indices = attrs.pop("inplace_indices", None)
     if attrs or len(node.ty_args) != 1 or len(node.args) not in (2, 3):
         return None
     callee, args = node.args[:2]
     return call(
-        _r(node.op.name.partition(".")[2], p),
+        _r(name.partition(".")[2], p),
         p.doc(callee),
         value(args, p),
         out_ty=_out_type(node, p),
@@ -264,7 +278,7 @@ def _callee(node: Any, p: Printer) -> Doc:
 
 def _call(node: Call, p: Printer) -> Doc:
     outer, p.prefix = p.prefix, "R"
-    name = node.op.name
+    name = operator_name(node)
     form = call_forms.get(name)
     out = None if form is None else form(node, p)
     if out is None and form is None and not node.ty_args and _is_built(node):
@@ -485,7 +499,8 @@ def _function(node: X.Function, p: Printer) -> None:
         options.append("pure=False")
     p.line(f"@{_r('function', p)}" + (f"({', '.join(options)})" if options else ""))
     p.push()
-    p.facts["signature"] = symbols = [None]
+    symbols: list[Any] = [None]
+    p.facts["signature"] = symbols
     params = [Doc((text(p.define(v), v), ": ", p.doc(v.ty)), LOWEST) for v in node.params]
     ret = [] if node.ret_ty is None else [" -> ", p.doc(node.ret_ty)]
     p.facts.pop("signature")

@@ -184,7 +184,8 @@ def comm_reducer(combiner: Callable[..., Any], identity: Sequence[Any]) -> CommR
     variables = [Var(n, starts[i % count].ty) for i, n in enumerate(names)]
     result = combiner(*variables)
     results = tuple(map(value_of, result if isinstance(result, (tuple, list)) else [result]))
-    return CommReducer(variables[:count], variables[count:], results, starts)
+    lhs, rhs = tuple(variables[:count]), tuple(variables[count:])
+    return CommReducer(lhs, rhs, results, tuple(starts))
 
 
 def index_map(

@@ -33,6 +33,11 @@ def own_stride(stride: Expr, p: Printer) -> bool:
     return isinstance(stride, Var) and not p.knows(stride) and str(stride.dtype) == "int32"
 
 
+def _name(value: Expr) -> str:
+    assert isinstance(value, Var)
+    return value.name
+
+
 def buffer_form(
     name: str,
     ty: BufferType,
@@ -52,7 +57,7 @@ def buffer_form(
         positional.append(literal(str(ty.dtype)))
     strides = None
     if ty.strides:
-        shown = [literal(s.name) if own_stride(s, p) else p.doc(s) for s in ty.strides]
+        shown = [literal(_name(s)) if own_stride(s, p) else p.doc(s) for s in ty.strides]
         strides = seq(shown, "(", ")")
     offset = None
     factor = None if ty.offset_factor == 1 else literal(ty.offset_factor)

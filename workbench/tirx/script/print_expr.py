@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from workbench.core.errors import WorkbenchError
-from workbench.ir.expr import Call, Expr, FloatImm, IntImm, Var
-from workbench.ir.script.printers import call_printers, target_config, type_value
+from workbench.ir.expr import Call, Expr, FloatImm, IntImm, Op, Var
+from workbench.ir.script.printers import call_printers, operator_name, target_config, type_value
 from workbench.ir.type import PointerType, PrimType
 from workbench.script.doc import (
     ADD,
@@ -271,7 +271,7 @@ def region(node: BufferRegion, p: Printer) -> Doc:
 
 
 def _intrinsic(node: Call, p: Printer) -> Doc:
-    name = node.op.name
+    name = operator_name(node)
     if name == "tirx.buffer_data" and len(node.args) == 1 and isinstance(node.args[0], Var):
         return Doc((buffer_word(node.args[0], p), ".data"), ATOM, node)
     if node.attrs or node.ty_args:
@@ -289,9 +289,9 @@ def _intrinsic(node: Call, p: Printer) -> Doc:
 
 def _derived(node: Call) -> bool:
     """Whether the builder of the intrinsic, which reading calls, makes this very call."""
-    name = node.op.name
-    written = WRITTEN_AS.get(name, name.partition(".")[2])
-    build = node.op.attr("builder") or getattr(op, written, None)
+    name = operator_name(node)
+    written = WRITTEN_AS.get(name) or name.partition(".")[2]
+    build = Op.get(name).attr("builder") or getattr(op, written, None)
     if not callable(build):
         return False
     try:

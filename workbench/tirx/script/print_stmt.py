@@ -223,7 +223,7 @@ def _nest(node: S.For) -> list[S.For]:
     """The loops that are written as one `T.grid`."""
     loops = [node]
     bound = {id(node.loop_var)}
-    inner = node.body
+    inner: Any = node.body
     while _plain(node) and _plain(inner):
         if any(id(v) in bound for v in symbols(inner.extent)):
             break

@@ -7,7 +7,7 @@ import builtins
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from workbench.ir.expr import GlobalVar, IntImm, Op, Var, is_prim_expr
+from workbench.ir.expr import Expr, GlobalVar, IntImm, Op, Var, is_prim_expr
 from workbench.ir.type import TupleType
 from workbench.script.error import ScriptError
 from workbench.script.evaluate import Reader
@@ -121,7 +121,7 @@ class BodyReader:
         if isinstance(value, S.BufferRegion):
             value = value_of(value)
         scalar = isinstance(value, (int, float, Scalar)) or (
-            is_prim_expr(value) and not value.dtype.is_handle
+            isinstance(value, Expr) and is_prim_expr(value) and not value.dtype.is_handle
         )
         if not scalar:
             return value

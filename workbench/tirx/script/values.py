@@ -47,7 +47,8 @@ class NewVar(Pending):
         if known is not None:
             if known.ty != self.ty:
                 raise ScriptError(
-                    f"{name} is {known.dtype} where it was used first, here it is {self.ty.dtype}"
+                    f"{name} is {known.dtype} where it was used first, here it is "
+                    f"{getattr(self.ty, 'dtype', self.ty)}"
                 )
             return known
         if self._made is None:
