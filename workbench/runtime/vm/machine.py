@@ -9,6 +9,7 @@ A machine keeps the memory of its programs between calls and is used by one thre
 from __future__ import annotations
 
 import sys
+import threading
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -28,8 +29,8 @@ from workbench.runtime.vm.kernels import BoundKernel, addresses_of
 from workbench.runtime.vm.replay import Launch, Recording
 from workbench.runtime.vm.values import Buf, Storage, as_buf
 
-#: Recordings kept per function; the oldest goes.
-_MAX_RECORDINGS = 32
+#: Recordings kept per function, each with the memory of its intermediate values; the oldest goes.
+_MAX_RECORDINGS = 8
 Step = Callable[[list[Any]], None]
 Hook = Callable[[BoundKernel, float], None]
 
@@ -63,6 +64,8 @@ class VirtualMachine:
     device : where to run; this runtime has the CPU.
     profile : kept for programs written for TVM; `profile(...)` works in any case.
 
+    Threads may share a machine; their calls run one after the other.
+
     Raises VMError if the module holds no program, or for a device it cannot run on.
     """
 
@@ -75,7 +78,11 @@ class VirtualMachine:
     ) -> None:
         devices = device if isinstance(device, (list, tuple)) else [device]
         for item in devices:
-            if isinstance(item, Device) and item.device_type != 1:
+            if item is not None and not isinstance(item, Device):
+                raise VMError(
+                    f"expected a device, got {type(item).__name__} {item!r}", hint="wb.cpu()"
+                )
+            if item is not None and item.device_type != 1:
                 raise VMError(f"the virtual machine runs on the CPU, got {item}")
         module, program, lookup = _parts(rt_mod)
         self.module: Module = module
@@ -90,6 +97,7 @@ class VirtualMachine:
             for name, info in program.kernels.items()
         }
         self._codes: dict[str, _Code] = {}
+        self._lock = threading.RLock()  # a call may call the machine again
         self._inputs: dict[str, tuple[Any, ...]] = {}
         self._outputs: dict[str, Any] = {}
 
@@ -99,8 +107,8 @@ class VirtualMachine:
         """A function of the program as a Python function."""
         code = self._code(name)
 
-        def call(*args: Any) -> Any:
-            return self._call(code, args)
+        def call(*args: Any, **named: Any) -> Any:
+            return self._call(code, self._by_name(code, args, named) if named else args)
 
         call.__name__ = name
         return call
@@ -119,15 +127,39 @@ class VirtualMachine:
 
     def set_input(self, func_name: str, *args: Any, **kwargs: Any) -> None:
         """Keeps arguments, by position or name, for `invoke_stateful`."""
-        params = self._code(func_name).function.params
-        values = list(args)
-        for name in params[len(args) :]:
-            if name in kwargs:
-                values.append(kwargs.pop(name))
-        for name in kwargs:
-            hint = did_you_mean(name, params) or f"its parameters: {', '.join(params)}"
-            raise ArgumentError(f"{func_name} has no parameter {name!r}", hint=hint)
-        self._inputs[func_name] = tuple(values)
+        code = self._code(func_name)
+        values = self._by_name(code, args, kwargs)
+        self._check_count(code, values)
+        self._inputs[func_name] = values
+
+    def _by_name(
+        self, code: _Code, args: tuple[Any, ...], named: dict[str, Any]
+    ) -> tuple[Any, ...]:
+        """All arguments in order; those missing in the middle are an error."""
+        params = code.function.params
+        given = dict(zip(params, args, strict=False))
+        for name in named:
+            if name not in params:
+                hint = did_you_mean(name, params) or f"its parameters: {', '.join(params)}"
+                raise ArgumentError(f"{code.function.name} has no parameter {name!r}", hint=hint)
+            if name in given:
+                raise ArgumentError(f"{code.function.name}: {name!r} was given twice")
+        if not named:
+            return args
+        given.update(named)
+        missing = [p for p in params if p not in given]
+        if missing or len(args) > len(params):
+            self._check_count(code, list(given), f"; missing: {', '.join(missing)}")
+        return tuple(given[p] for p in params)
+
+    @staticmethod
+    def _check_count(code: _Code, values: Sequence[Any], more: str = "") -> None:
+        params = code.function.params
+        if len(values) != len(params):
+            raise ArgumentError(
+                f"{code.function.name}: expected {len(params)} arguments "
+                f"({', '.join(params)}), got {len(values)}{more}"
+            )
 
     def invoke_stateful(self, func_name: str) -> None:
         """Calls a function with the arguments of `set_input`; `get_outputs` gives the result."""
@@ -174,17 +206,15 @@ class VirtualMachine:
     # -- running ------------------------------------------------------------------------------
 
     def _call(self, code: _Code, args: tuple[Any, ...]) -> Any:
-        function = code.function
-        if len(args) != len(function.params):
-            raise ArgumentError(
-                f"{function.name}: expected {len(function.params)} arguments "
-                f"({', '.join(function.params)}), got {len(args)}"
-            )
+        self._check_count(code, args)
         values: list[Any] = []
         for number, arg in enumerate(args):
             buf = as_buf(arg, number)
             values.append(_convert(arg) if buf is None else buf)
-        return _outside(self._execute(code, values))
+        # Calls share the memory between their kernels, and what a result lies in is in use from
+        # the moment that somebody outside holds it.
+        with self._lock:
+            return _outside(self._execute(code, values))
 
     def _execute(self, code: _Code, values: list[Any]) -> Any:
         """Runs a function on register values, by its recording if there is one."""
