@@ -79,6 +79,20 @@ def test_strided_ffi_tensor_is_seen_right() -> None:
     assert (runtime.from_dlpack(over).numpy() == base[:, ::2]).all()
 
 
+def test_memory_that_cannot_be_shared_is_refused() -> None:
+    packed = np.zeros(3, dtype=[("tag", "u1"), ("value", "f4")])["value"]
+    with pytest.raises(TensorError, match="multiples of 4 bytes"):
+        runtime.from_dlpack(packed)
+    swapped = np.arange(3, dtype=">f4")
+    with pytest.raises(TensorError, match="byte order of this machine, got '>f4'"):
+        runtime.from_dlpack(swapped)
+    assert runtime.tensor(swapped).numpy().tolist() == [0, 1, 2]  # a copy is in our order
+    assert runtime.tensor(packed).numpy().tolist() == [0, 0, 0]
+    for value in ({"a": 1}, "text", [[1], [1, 2]], np.zeros(2, "datetime64[s]")):
+        with pytest.raises(TensorError, match="expected"):
+            runtime.tensor(value)
+
+
 def test_copyfrom_and_copyto() -> None:
     t = runtime.empty((2, 2), "float32").copyfrom([[1, 2], [3, 4]])
     u = runtime.empty((2, 2), "float32")

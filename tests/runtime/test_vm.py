@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 import textwrap
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -126,6 +127,49 @@ def test_wrong_arguments_are_named(exe: VMExecutable, args: Any, message: str) -
         vm["main"](*given[args])
 
 
+def test_arguments_of_any_memory_layout(exe: VMExecutable) -> None:
+    x, b = inputs(3)
+    packed = np.zeros(3, dtype=[("tag", "u1"), ("row", "f4", 8)])  # rows 33 bytes apart
+    packed["row"] = x
+    main = VirtualMachine(exe)["main"]
+    for same in (x.astype(">f4"), np.asfortranarray(x), packed["row"], x[::-1][::-1]):
+        np.testing.assert_allclose(main(same, b).numpy(), expected(x, b), rtol=1e-5)
+    np.testing.assert_allclose(main(x, b.astype(">f4")).numpy(), expected(x, b), rtol=1e-5)
+
+
+def test_arguments_by_name(exe: VMExecutable) -> None:
+    x, b = inputs(2)
+    main = VirtualMachine(exe)["main"]
+    for result in (main(x, b=b), main(b=b, x=x)):
+        np.testing.assert_allclose(result.numpy(), expected(x, b), rtol=1e-5)
+    with pytest.raises(ArgumentError, match=r"no parameter 'c'"):
+        main(x, c=b)
+    with pytest.raises(ArgumentError, match=r"'x' was given twice"):
+        main(x, x=b)
+    with pytest.raises(ArgumentError, match=r"expected 2 arguments \(x, b\), got 1; missing: b"):
+        main(x=x)
+
+
+def test_threads_may_share_a_machine(exe: VMExecutable) -> None:
+    vm = VirtualMachine(exe)
+    wrong: list[int] = []
+
+    def work(seed: int) -> None:
+        rng = np.random.default_rng(seed)
+        for _ in range(50):
+            x = rng.standard_normal((int(rng.integers(1, 200)), 8)).astype("float32")
+            b = rng.random(4, "float32")
+            if not np.allclose(vm["main"](x, b).numpy(), expected(x, b), atol=1e-5):
+                wrong.append(seed)
+
+    threads = [threading.Thread(target=work, args=(n,)) for n in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not wrong
+
+
 def test_a_size_given_twice_must_agree() -> None:
     n = Var("n", "int64")
     x, y = (relax.Var(k, relax.TensorType([n], "float32")) for k in "xy")
@@ -145,6 +189,13 @@ def test_unknown_function_and_wrong_module(exe: VMExecutable) -> None:
         vm["mein"]
     with pytest.raises(VMError, match="holds no program"):
         VirtualMachine(rt.Module(kind="none", lookup=lambda name: None))
+
+
+def test_devices_are_checked(exe: VMExecutable) -> None:
+    with pytest.raises(VMError, match="expected a device, got str 'gpu'"):
+        VirtualMachine(exe, "gpu")  # type: ignore[arg-type]
+    with pytest.raises(VMError, match="runs on the CPU, got cuda:0"):
+        VirtualMachine(exe, rt.cuda())
 
 
 def test_stateful_interface(exe: VMExecutable) -> None:

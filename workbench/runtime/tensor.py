@@ -200,8 +200,33 @@ def _rebuild(shape: tuple[int, ...], dtype: str, data: bytes) -> Tensor:
 
 
 def of_array(array: np.ndarray[Any, Any], dtype: DataType | None = None) -> Tensor:
-    """Wraps an array without copying it."""
-    return _make(array, None, array.shape, dtype or DataType(array.dtype.name), _CPU)
+    """Wraps an array without copying it.
+
+    Raises `TensorError` for elements that compiled code cannot address in place: the other byte
+    order, or strides that are no multiples of the element.
+    """
+    if not array.dtype.isnative:
+        raise TensorError(
+            f"expected elements in the byte order of this machine, got {array.dtype.str!r}",
+            hint="x.astype(x.dtype.newbyteorder('=')) converts it",
+        )
+    size = array.itemsize
+    if any(step % size for step in array.strides if size) and array.size > 1:
+        raise TensorError(
+            f"expected strides that are multiples of {size} bytes ({array.dtype.name}), got"
+            f" {array.strides}",
+            hint="numpy.ascontiguousarray(x) copies it",
+        )
+    return _make(array, None, array.shape, dtype or _dtype_of(array), _CPU)
+
+
+def _dtype_of(array: np.ndarray[Any, Any]) -> DataType:
+    if array.dtype.kind in "OSUVMm" and array.dtype.isbuiltin != 2:
+        raise TensorError(
+            f"expected numbers, got an array of {array.dtype} ({array.dtype.name})",
+            hint="numpy.asarray(x, dtype='float32') makes an array of numbers",
+        )
+    return DataType(array.dtype.name)
 
 
 def of_ffi(value: Any) -> Tensor:
@@ -254,8 +279,11 @@ def empty(
 
 def tensor(arr: Any, device: Device | None = None, mem_scope: str | None = None) -> Tensor:
     """A new tensor with a copy of `arr`: a tensor, an array, or nested lists of numbers."""
-    source = arr.view() if isinstance(arr, Tensor) else np.asarray(arr)
-    kind = arr.dtype if isinstance(arr, Tensor) else DataType(source.dtype.name)
+    try:
+        source = arr.view() if isinstance(arr, Tensor) else np.asarray(arr)
+    except ValueError as error:  # nested lists of different lengths
+        raise TensorError(f"expected an array or nested lists of numbers: {error}") from error
+    kind = arr.dtype if isinstance(arr, Tensor) else _dtype_of(source)
     return empty(source.shape, kind, device, mem_scope).copyfrom(source)
 
 

@@ -3,7 +3,7 @@
 vm = VirtualMachine(exe, cpu())
 y = vm["main"](x)
 
-A machine keeps the memory of its programs between calls and is used by one thread at a time.
+A machine keeps the memory of its programs between calls; calls of several threads take turns.
 """
 
 from __future__ import annotations

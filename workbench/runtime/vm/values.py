@@ -106,18 +106,26 @@ class Buf:
         return f"{self.dtype}[{', '.join(map(str, self.shape))}]"
 
 
+def _is_plain(array: np.ndarray[Any, Any]) -> bool:
+    flags = array.flags
+    return flags.c_contiguous and flags.aligned and array.dtype.isnative
+
+
+def plain_array(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """The same values in row-major order, aligned, in the byte order of this machine."""
+    return np.array(array, dtype=array.dtype.newbyteorder("="), order="C")
+
+
 def as_buf(value: Any, source: int = -1) -> Buf | None:
-    """A register value for a tensor or array (without a copy if it is contiguous), else None."""
+    """A register value for a tensor or array (without a copy if kernels can read it), else None."""
     kind = type(value)
     if kind is np.ndarray:
-        array = value
-        if not array.flags.c_contiguous:
-            array = np.ascontiguousarray(array)
+        array = value if _is_plain(value) else plain_array(value)
         return Buf(array.ctypes.data, array.shape, type_of_array(array), array, source=source)
     if kind is Tensor:
         view = value.view()
-        if not view.flags.c_contiguous:
-            view = np.ascontiguousarray(view)
+        if not _is_plain(view):
+            view = plain_array(view)
             return Buf(view.ctypes.data, value.shape, value.dtype, view, source=source)
         return Buf(view.ctypes.data, value.shape, value.dtype, value, source=source)
     if isinstance(value, np.ndarray):
