@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Generator
+from contextlib import nullcontext
 from typing import Any
 
 from workbench.arith import Analyzer
@@ -56,6 +57,8 @@ class _Partition:
     def __init__(self, constant_loops: bool) -> None:
         self.analyzer = Analyzer()
         self.constant_loops = constant_loops
+        #: Margins of conditions by `id`; the conditions are kept alive with them.
+        self.margins: dict[int, tuple[Any, Any]] = {}
 
     def loop(self, node: For) -> Generator[Any, Any, Any]:
         self.analyzer.bind(node.loop_var, Range.from_min_extent(node.min, node.extent), True)
@@ -88,7 +91,6 @@ class _Partition:
         conditions, inner = _likely_conditions(loop)
         if not conditions or sum(1 for _ in iter_nodes(loop.body, once=False)) > MAX_NODES:
             return None
-        simplify = self.analyzer.simplify
         first: Any = loop.min
         last: Any = op.add(loop.min, loop.extent)
         begin, end = first, last
@@ -103,24 +105,33 @@ class _Partition:
             decided.append(condition)
         if not decided:
             return None
-        with self.analyzer.constraint_scope(loop.extent > 0):
-            begin, end = simplify(op.minimum(begin, last)), simplify(op.maximum(end, first))
-            length = simplify(op.maximum(op.subtract(end, begin), IntImm(end.dtype, 0)))
-            if isinstance(length, IntImm) and length.value <= 0:
-                return None
-            parts = [
-                (first, simplify(op.subtract(begin, first)), False),
-                (begin, length, True),
-                (
-                    simplify(op.add(begin, length)),
-                    simplify(op.subtract(last, op.add(begin, length))),
-                    False,
-                ),
-            ]
+        parts = self.parts(loop, None if begin is first else begin, end, last)
+        return None if parts is None else self.copies(loop, parts, decided)
+
+    def parts(
+        self, loop: For, begin: Any, end: Any, last: Any
+    ) -> list[tuple[Any, Any, bool]] | None:
+        """(start, extent, whether the conditions hold) of up to three pieces; None: no main one.
+
+        `begin` is None if the conditions hold from the start.
+        """
+        first, zero = loop.min, IntImm(loop.min.dtype, 0)
         fixed = loop.kind in (ForKind.VECTORIZED, ForKind.UNROLLED)
-        if fixed and not all(isinstance(p[1], IntImm) for p in parts):
-            return None  # such a loop has to keep a constant extent
-        return self.copies(loop, parts, decided)
+        known = isinstance(loop.extent, IntImm)
+        scope = nullcontext() if known else self.analyzer.constraint_scope(loop.extent > 0)
+        simplify = self.analyzer.simplify
+        with scope:
+            start = first if begin is None else simplify(op.minimum(begin, last))
+            length = simplify(op.maximum(op.subtract(op.maximum(end, first), start), zero))
+            constant = isinstance(length, IntImm)
+            if (constant and length.value <= 0) or (fixed and not constant):
+                return None  # an unrolled or vectorised loop has to keep a constant extent
+            before = zero if begin is None else simplify(op.subtract(start, first))
+            after = simplify(op.add(start, length))
+            rest = simplify(op.subtract(last, after))
+        if fixed and not (isinstance(before, IntImm) and isinstance(rest, IntImm)):
+            return None
+        return [(first, before, False), (start, length, True), (after, rest, False)]
 
     def copies(self, loop: For, parts: list[Any], decided: list[Any]) -> list[For]:
         out: list[For] = []
@@ -143,13 +154,18 @@ class _Partition:
         self, loop: For, condition: Any, inner: dict[int, For]
     ) -> tuple[Expr | None, Expr | None] | None:
         """[low, high) of the loop variable where the condition holds in all inner turns."""
-        gap = _margin(condition)
+        simplify = self.analyzer.simplify
+        found = self.margins.get(id(condition))
+        if found is None:
+            margin = _margin(condition)
+            found = (condition, None if margin is None else simplify(margin))
+            self.margins[id(condition)] = found
+        gap = found[1]
         if gap is None:
             return None
-        simplify = self.analyzer.simplify
         var = loop.loop_var
         known = {id(var), *inner}
-        terms = linear_terms(simplify(gap), known)
+        terms = linear_terms(gap, known)
         if terms is None:
             return None
         slopes, rest = terms

@@ -99,8 +99,11 @@ class _Simplifier:
     def loop(self, node: For) -> Rewriting:
         low, extent = self.expr(node.min), self.expr(node.extent)
         self.analyzer.bind(node.loop_var, Range.from_min_extent(low, extent), True)
-        with self.analyzer.constraint_scope(extent > 0):
+        if isinstance(extent, IntImm):
             body = yield node.body
+        else:
+            with self.analyzer.constraint_scope(extent > 0):
+                body = yield node.body
         return node.replace(min=low, extent=extent, step=self.expr(node.step), body=body)
 
     def condition(self, node: IfThenElse) -> Rewriting:
