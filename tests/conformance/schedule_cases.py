@@ -1,7 +1,7 @@
 """Schedules that run under two systems: programs in te and sequences of primitives.
 
-`python schedule_cases.py MODULE` imports MODULE (`tvm` or `workbench`) and prints, as JSON, what each
-case gives: the scheduled script and the trace, or that it was refused.
+`python schedule_cases.py MODULE` imports MODULE (`tvm` or `workbench`) and prints, as JSON, what
+each case gives: the scheduled script and the trace, or that it was refused.
 """
 
 import importlib

@@ -14,7 +14,7 @@ import pytest
 from workbench.script import parse
 
 sys.path.insert(0, str(Path(__file__).parent))
-import schedule_cases  # noqa: E402
+import schedule_cases
 
 #: Our simplifier also resolves the division of a fused loop that was split again.
 SIMPLER = {"fuse_two", "compute_at_fused", "compute_at_fused_rows"}

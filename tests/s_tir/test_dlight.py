@@ -43,9 +43,7 @@ def batch_matmul(batch, n, m, depth):
     A = te.placeholder((batch, n, depth), name="A")
     B = te.placeholder((batch, depth, m), name="B")
     k = te.reduce_axis((0, depth), name="k")
-    C = te.compute(
-        (batch, n, m), lambda b, i, j: te.sum(A[b, i, k] * B[b, k, j], axis=k), name="C"
-    )
+    C = te.compute((batch, n, m), lambda b, i, j: te.sum(A[b, i, k] * B[b, k, j], axis=k), name="C")
     return te.create_prim_func([A, B, C])
 
 
@@ -244,9 +242,7 @@ def test_rules_can_be_written():
     assert ForKind.UNROLLED in kinds(out["f"])
 
 
-@settings(
-    max_examples=30, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck)
-)
+@settings(max_examples=30, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
 @given(te_programs())
 def test_random_programs(func):
     given_arrays = arguments(func)

@@ -1,10 +1,10 @@
 """The menu of legal moves: what it offers, what it says about the rest."""
 
 import pytest
-from workbench.testing.schedules import matmul
 
 from workbench.s_tir import Schedule, ScheduleError
 from workbench.s_tir.schedule import apply_move, instruction_kinds, legal_moves
+from workbench.testing.schedules import matmul
 
 
 def menu(sch, target):
@@ -55,6 +55,8 @@ def test_moves_by_reference_and_node():
 def test_most_primitives_are_in_the_menu():
     sch = Schedule(matmul())
     b = sch.get_sblock("C")
-    offered = {m.primitive for t in [b, sch.get_sblock("D"), *sch.get_loops(b)] for m in sch.legal_moves(t)}
+    offered = {
+        m.primitive for t in [b, sch.get_sblock("D"), *sch.get_loops(b)] for m in sch.legal_moves(t)
+    }
     wanted = {k.method for _, k in instruction_kinds.items() if k.moves is not None}
     assert wanted <= offered

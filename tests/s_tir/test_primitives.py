@@ -222,7 +222,7 @@ def test_annotate_scope_align():
 def test_lookups():
     sch = schedule(matmul)
     b = sch.get_sblock("C")
-    names = lambda blocks: [sch.get(x).name_hint for x in blocks]  # noqa: E731
+    names = lambda blocks: [sch.get(x).name_hint for x in blocks]
     assert names(sch.get_child_blocks(sch.get_sblock("root"))) == ["C", "D"]
     assert names(sch.get_consumers(b)) == ["D"]
     assert names(sch.get_producers("D")) == ["C"]
@@ -279,8 +279,10 @@ REFUSALS = {
     "inline_output": (lambda s: s.compute_inline("D"), ["the output D"]),
     "reverse_inline": (lambda s: s.reverse_compute_inline("D"), ["its producer block 'C'"]),
     "decompose_twice": (
-        lambda s: [s.decompose_reduction(loops(s)[0], loops(s)[3])]
-        and s.decompose_reduction(s.get_sblock("C_update"), loops(s, "C_update")[1]),
+        lambda s: (
+            [s.decompose_reduction(loops(s)[0], loops(s)[3])]
+            and s.decompose_reduction(s.get_sblock("C_update"), loops(s, "C_update")[1])
+        ),
         ["no init statement"],
     ),
     "decompose_not_around": (

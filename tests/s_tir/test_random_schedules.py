@@ -25,7 +25,9 @@ common = settings(
     deadline=None,
     derandomize="WORKBENCH_EXAMPLES" not in os.environ,
     suppress_health_check=list(HealthCheck),
-    phases=[Phase.explicit, Phase.reuse, Phase.generate] if os.environ.get("WORKBENCH_EXAMPLES") else tuple(Phase),
+    phases=[Phase.explicit, Phase.reuse, Phase.generate]
+    if os.environ.get("WORKBENCH_EXAMPLES")
+    else tuple(Phase),
 )
 
 

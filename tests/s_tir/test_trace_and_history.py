@@ -3,11 +3,11 @@
 import json
 
 import pytest
-from workbench.testing.schedules import matmul
 
 from workbench.core import WorkbenchError, structural_equal
 from workbench.core.recorder import recording
 from workbench.s_tir import Schedule, ScheduleError, Trace
+from workbench.testing.schedules import matmul
 
 
 def loops(sch, name="C"):

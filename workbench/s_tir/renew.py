@@ -57,7 +57,5 @@ def renew_defs(func: PrimFunc) -> PrimFunc:
         _fresh([v for v in iter_nodes(param.ty, Var) if v not in mapping], mapping)
         _fresh([param], mapping)
     func = substitute(func, mapping)
-    body: Stmt = rewrite(
-        func.body, {For: _loop, SBlock: _block, SeqStmt: _sequence}, memo=False
-    )
+    body: Stmt = rewrite(func.body, {For: _loop, SBlock: _block, SeqStmt: _sequence}, memo=False)
     return func.replace(body=body)

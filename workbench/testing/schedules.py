@@ -148,7 +148,7 @@ def te_programs(draw: Draw, max_stages: int = 4) -> PrimFunc:
     if len(stages.tensors) == 1:
         stages.tensors.append(_unary(stages))
     outputs = [stages.tensors[-1]]
-    others = [t for t in stages.tensors[1:-1]]
+    others = list(stages.tensors[1:-1])
     if others and draw(st.integers(0, 4)) == 0:
         outputs.insert(0, draw(st.sampled_from(others)))
     return te.create_prim_func([*stages.inputs, *outputs])

@@ -250,6 +250,7 @@ def is_implied(term: Expr, realize: SBlockRealize, loops: Sequence[Entry]) -> bo
         return term.b + beyond if structural_equal(node, term.a) else None
 
     for iter_var, value in zip(realize.block.iter_vars, realize.iter_values, strict=True):
+        assert iter_var.dom is not None, "a block variable has a domain"
         found = difference(value, term.a, analyzer)
         if isinstance(found, IntImm):
             # The variable is term.a + c: it fails where term.a reaches term.b.

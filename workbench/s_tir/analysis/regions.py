@@ -202,9 +202,7 @@ def relax_index(low: Any, extent: Any, env: Env, analyzer: Analyzer) -> Range | 
             size = sweep.high.constant - sweep.low.constant + extent.value
             if size == extent.value and not any(k in spans for k in form.terms):
                 return Range.from_min_extent(low, extent)
-            return Range.from_min_extent(
-                sweep.low.expr(low.dtype), IntImm(extent.dtype, size)
-            )
+            return Range.from_min_extent(sweep.low.expr(low.dtype), IntImm(extent.dtype, size))
     run = IntervalOf(env, analyzer)
     interval = run(low)
     size = run(extent) if not isinstance(extent, IntImm) else (extent, extent)

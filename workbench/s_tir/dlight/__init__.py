@@ -1,7 +1,7 @@
 """Layer 8: default schedules by rules, without a search.
 
-    with Target("llvm"):
-        mod = dlight.ApplyDefaultSchedule(*dlight.cpu.default_rules())(mod)
+with Target("llvm"):
+    mod = dlight.ApplyDefaultSchedule(*dlight.cpu.default_rules())(mod)
 """
 
 from workbench.s_tir.dlight import cpu

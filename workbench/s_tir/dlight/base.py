@@ -1,7 +1,7 @@
 """Rules that schedule a function without a search, and the pass that applies them.
 
-A rule is a class with `apply(func, target, tunable)`; it returns a schedule made of public primitives
-(so its trace can be replayed and printed as Python), or None if the function is not its kind.
+A rule is a class with `apply(func, target, tunable)`; it returns a schedule made of public
+primitives (its trace can be replayed and printed as Python), or None if it does not fit.
 """
 
 from __future__ import annotations
@@ -68,6 +68,7 @@ def apply_rules(mod: IRModule, target: Target, rules: Iterable[ScheduleRule]) ->
     for gvar, func in mod.functions.items():
         if not is_schedulable(func):
             continue
+        assert isinstance(func, PrimFunc)
         own = func.attrs.get("target") or target
         recorder = active("primitive")
         schedule = schedule_function(func, own, rules)

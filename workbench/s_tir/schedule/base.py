@@ -13,7 +13,7 @@ from typing import Any
 
 from workbench.core.recorder import active
 from workbench.core.traverse import substitute
-from workbench.ir.expr import Expr, GlobalVar, IntImm, Var
+from workbench.ir.expr import GlobalVar, IntImm, Var
 from workbench.ir.module import IRModule
 from workbench.s_tir.schedule.error import ScheduleArgumentError, ScheduleError
 from workbench.s_tir.schedule.instruction import Instruction, InstructionKind
@@ -105,7 +105,7 @@ class Version:
 
     def walk(self) -> Iterator[Version]:
         """This version and all made from it, parents first."""
-        stack = [self]
+        stack: list[Version] = [self]
         while stack:
             version = stack.pop()
             yield version

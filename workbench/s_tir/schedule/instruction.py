@@ -144,7 +144,7 @@ def _fits(value: Any, hint: Any) -> bool:
     if hint is bool:
         return isinstance(value, (bool, int))
     if hint is int:
-        return isinstance(value, int) and not isinstance(value, bool) or isinstance(value, IntImm)
+        return (isinstance(value, int) and not isinstance(value, bool)) or isinstance(value, IntImm)
     if hint is float:
         return isinstance(value, (int, float, FloatImm))
     if hint is str:

@@ -8,7 +8,6 @@ from workbench.core.live import Live
 from workbench.ir.expr import Expr, GlobalVar
 from workbench.ir.module import IRModule
 from workbench.s_tir.sblock_scope import Entry
-from workbench.s_tir.schedule.base import ScheduleBase
 from workbench.s_tir.schedule.error import ScheduleArgumentError, ScheduleError
 from workbench.s_tir.schedule.moves import Move, legal_moves
 from workbench.s_tir.schedule.primitives.annotation import AnnotationPrimitives
@@ -16,9 +15,9 @@ from workbench.s_tir.schedule.primitives.cache import CachePrimitives
 from workbench.s_tir.schedule.primitives.compute_at import ComputeAtPrimitives
 from workbench.s_tir.schedule.primitives.inline import InlinePrimitives
 from workbench.s_tir.schedule.primitives.layout import LayoutPrimitives
+from workbench.s_tir.schedule.primitives.lookup import LookupPrimitives
 from workbench.s_tir.schedule.primitives.loop_kind import LoopKindPrimitives
 from workbench.s_tir.schedule.primitives.loops import LoopPrimitives
-from workbench.s_tir.schedule.primitives.lookup import LookupPrimitives
 from workbench.s_tir.schedule.primitives.reduction import ReductionPrimitives
 from workbench.s_tir.schedule.primitives.reindex import ReindexPrimitives
 from workbench.s_tir.schedule.primitives.rfactor import RFactorPrimitives
@@ -147,9 +146,6 @@ class Schedule(
         """Prints the program and the trace."""
         print(self.mod)
         print(self.trace)
-
-
-
 
     def __repr__(self) -> str:
         return f"{self.mod}\n{self.trace}"

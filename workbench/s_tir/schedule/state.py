@@ -338,7 +338,7 @@ def _tokens(index: FuncIndex) -> dict[int, BlockToken]:
 
 
 def swap_child(node: Stmt, old: Stmt, new: Stmt | None) -> Stmt | None:
-    """`node` with its child `old` replaced (None: removed; the result is None if nothing is left)."""
+    """`node` with its child `old` replaced (None: removed); None if nothing is left."""
     if isinstance(node, SeqStmt):
         items: list[Stmt] = []
         for item in node.seq:

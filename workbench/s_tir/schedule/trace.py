@@ -30,6 +30,7 @@ class Names:
         self.kept: list[Any] = []
 
     def define(self, rv: Any) -> str:
+        """Gives a random variable the next name."""
         letter = "b" if isinstance(rv, SBlockRV) else "l" if isinstance(rv, LoopRV) else "v"
         name = f"{letter}{len(self.names)}"
         self.names[id(rv)] = name
@@ -37,6 +38,7 @@ class Names:
         return name
 
     def of(self, rv: Any) -> str:
+        """The name of a random variable."""
         return self.names.get(id(rv), "_")
 
     def value(self, value: Any) -> str:

@@ -1,4 +1,4 @@
-"""Loads of every second, third or fourth element: whole vectors and shuffles instead of a gather."""
+"""Loads of every second, third or fourth element: whole vectors and shuffles, no gather."""
 
 from __future__ import annotations
 
@@ -28,10 +28,8 @@ def short_ramp(e: Expr) -> tuple[Expr, int] | None:
     return None
 
 
-def strided_load(
-    fn: FunctionEmitter, buffer: Var, start: str, step: int, dtype: DataType
-) -> str:
-    """The vector of `dtype.lanes` elements from the address `start` on, `step` apart, as it is in memory.
+def strided_load(fn: FunctionEmitter, buffer: Var, start: str, step: int, dtype: DataType) -> str:
+    """The vector of `dtype.lanes` elements, `step` apart, from the address `start` on.
 
     Reads the elements between as well, but none before the first or behind the last.
     """

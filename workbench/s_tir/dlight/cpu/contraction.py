@@ -1,13 +1,13 @@
 """Contractions: matrix products, convolutions, window sums, by a tile of sums in registers.
 
-    for i, j, k: C[i, j] += A[i, k] * B[k, j]
-        →
-    for j_0 parallel:                            columns of tiles
-        B_global = panel of B                    packed once, stays in cache
-        for i_0:                                 rows of tiles
-            for i_1, j_1: C_local = 0
-            for k: for i_1, j_1 unrolled: for j_2 vectorized: C_local += A * B_global
-            D = epilogue(C_local)
+for i, j, k: C[i, j] += A[i, k] * B[k, j]
+    →
+for j_0 parallel:                            columns of tiles
+    B_global = panel of B                    packed once, stays in cache
+    for i_0:                                 rows of tiles
+        for i_1, j_1: C_local = 0
+        for k: for i_1, j_1 unrolled: for j_2 vectorized: C_local += A * B_global
+        D = epilogue(C_local)
 """
 
 from __future__ import annotations
@@ -242,9 +242,7 @@ class _Tiler:
         r0 = r1 = None
         if tile.row is not None:
             r0, r1 = sch.split(self.s_loops[tile.row], [None, tile.rows])
-        others = [
-            loop for i, loop in enumerate(self.s_loops) if i not in (tile.vector, tile.row)
-        ]
+        others = [loop for i, loop in enumerate(self.s_loops) if i not in (tile.vector, tile.row)]
         k_outer, k_inner = self._reduction_loops(tile)
         rows = [r0] if r0 is not None else []
         contiguous = output.step(self.spatial[tile.vector].inner) == 1
@@ -380,6 +378,5 @@ def block_is_untouched(sch: Schedule, block: SBlockRV) -> bool:
     if entry.stmt.init is not None or not is_injective(sch, block):
         return False
     return is_trivial_binding(sch.state, entry) and all(
-        int(e.stmt.kind) == 0 and len(e.children) == 1
-        for e in sch.state.loops_above(entry.key)
+        int(e.stmt.kind) == 0 and len(e.children) == 1 for e in sch.state.loops_above(entry.key)
     )

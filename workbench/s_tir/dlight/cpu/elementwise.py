@@ -115,11 +115,7 @@ def _contiguous_suffix(block: Any, accesses: list[Access], hints: Hints) -> int:
     A variable that a condition asks for stays a loop of its own.
     """
     iter_vars = block.iter_vars
-    asked = {
-        id(v)
-        for n in iter_nodes(block.body, CmpOp)
-        for v in iter_nodes(n, Var)
-    }
+    asked = {id(v) for n in iter_nodes(block.body, CmpOp) for v in iter_nodes(n, Var)}
     count = 1
     for place in range(len(iter_vars) - 2, -1, -1):
         outer, inner = iter_vars[place], iter_vars[place + 1]

@@ -48,9 +48,7 @@ class Reduction(ScheduleRule):
         sch = Schedule(func, error_render_level="none")
         blocks = root_blocks(sch)
         reductions = [b for b in blocks if is_reduction(sch, b)]
-        if not reductions or not all(
-            is_reduction(sch, b) or is_injective(sch, b) for b in blocks
-        ):
+        if not reductions or not all(is_reduction(sch, b) or is_injective(sch, b) for b in blocks):
             return None
         if self.rows_only and len(reductions) == 1 and _prefers_columns(sch, reductions[0]):
             return None
@@ -165,9 +163,7 @@ def _vector_lanes(sch: Schedule, block: SBlockRV) -> None:
             attempt(lambda: sch.decompose_reduction(block, first))
 
 
-def _first_reduction_loop(
-    sch: Schedule, block: SBlockRV, loops: list[LoopRV]
-) -> LoopRV | None:
+def _first_reduction_loop(sch: Schedule, block: SBlockRV, loops: list[LoopRV]) -> LoopRV | None:
     """The outermost loop that drives a reduction variable."""
     entry = sch.entry_of(block)
     driving = vars_of(

@@ -1,0 +1,1 @@
+"""The primitives by family; `schedule.Schedule` joins the families."""

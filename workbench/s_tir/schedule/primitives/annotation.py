@@ -28,7 +28,7 @@ class AnnotationPrimitives(ScheduleBase):
         ann_key: str,
         ann_val: str | int | float | Expr | Sequence[Any] | Mapping[str, Any],
     ) -> None:
-        """Sets an annotation of a block or loop: a number, a string, or a list or mapping of them."""
+        """Sets an annotation of a block or loop: a number, string, or a list or mapping of them."""
         entry = self.entry_of(block_or_loop)
         value = self._plain(ann_val)
         new = {**entry.stmt.annotations, ann_key: value}

@@ -146,9 +146,7 @@ class InlinePrimitives(ScheduleBase):
                 hint="compute_at computes it where it is used",
             )
 
-    def _finish(
-        self, scope: Entry, changes: dict[int, Stmt | None], gone: Var, reuse: Any
-    ) -> None:
+    def _finish(self, scope: Entry, changes: dict[int, Stmt | None], gone: Var, reuse: Any) -> None:
         """Stores the changed statements of a scope, and drops the buffer `gone`."""
         new_parts = tuple(s for s in changes.values() if s is not None)
         if any(v is gone for v in iter_nodes(new_parts, Var)):

@@ -50,7 +50,7 @@ class LoopKindPrimitives(ScheduleBase):
         entry = self.entry_of(loop)
         if not isinstance(entry.stmt.extent, IntImm):
             raise ScheduleError(
-                f"{entry.label} has no constant extent (it is {entry.stmt.extent}), but vectors have",
+                f"{entry.label} has no constant extent: it is {entry.stmt.extent}",
                 nodes=[entry.stmt],
                 hint="split it with a constant inner factor and vectorize the inner loop",
             )

@@ -8,6 +8,7 @@ for i in range(128):          split(i, [None, 16])     for i_0 in range(8):
 from __future__ import annotations
 
 from collections.abc import Generator, Iterable, Mapping, Sequence
+from itertools import pairwise
 from typing import Any
 
 from workbench.arith import Analyzer, detect_iter_map, normalize_iter_map_to_expr
@@ -125,9 +126,7 @@ def simplify_bindings(
         for f, v in zip(map(linear_form, values), values, strict=True)
     ]
     if any(v is None for v in out):
-        found = detect_iter_map(
-            values, ranges, predicate, simplify_trivial_iterators=not keep_unit
-        )
+        found = detect_iter_map(values, ranges, predicate, simplify_trivial_iterators=not keep_unit)
         rest = map(normalize_iter_map_to_expr, found.indices) if found.indices else values
         out = [a if a is not None else b for a, b in zip(out, rest, strict=True)]
     return out
@@ -138,9 +137,7 @@ def _ordered(form: Linear, ranges: Mapping[Var, Range], keep_unit: bool) -> Line
     if keep_unit:
         return form
     units = {
-        id(v)
-        for v, r in ranges.items()
-        if isinstance(r.extent, IntImm) and r.extent.value == 1
+        id(v) for v, r in ranges.items() if isinstance(r.extent, IntImm) and r.extent.value == 1
     }
     return Linear({k: t for k, t in form.terms.items() if k not in units}, form.constant)
 
@@ -325,7 +322,7 @@ class LoopPrimitives(ScheduleBase):
         entries = [self.entry_of(rv) for rv in loops]
         for entry in entries:
             check_plain(entry)
-        for outer, inner in zip(entries, entries[1:], strict=False):
+        for outer, inner in pairwise(entries):
             self._check_directly_inside(outer, inner)
         extents = [e.stmt.extent for e in entries]
         product: Any = extents[0]
@@ -416,7 +413,7 @@ class LoopPrimitives(ScheduleBase):
                 nodes=[missing[0].stmt, chain[0].stmt],
                 hint="reorder works on the loops of one nest; compute_at brings nests together",
             )
-        for outer, inner in zip(chain, chain[1:], strict=False):
+        for outer, inner in pairwise(chain):
             if inner.trail:
                 others = [self.state.entry(c) for c in outer.children if c is not inner.key]
                 raise ScheduleError(

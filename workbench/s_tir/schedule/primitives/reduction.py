@@ -105,6 +105,7 @@ class ReductionPrimitives(ScheduleBase):
             if v.iter_type != REDUCTION
         ]
         iter_vars, mapping = fresh_iter_vars(kept)
+        assert block.init is not None, "a reduction block has an init"
         init = SBlock(
             tuple(iter_vars),
             (),

@@ -1,7 +1,7 @@
 """reindex: a copy of a buffer whose dimensions are the block's variables.
 
-    C[i, j] += A[i, k] * B[j, k]     reindex(C, ("read", 1))     B_reindex[j, k] = B[j, k]
-                                                →                C[i, j] += A[i, k] * B_reindex[j, k]
+    C[i, j] += A[i, k] * B[j, k]   reindex(C, ("read", 1))   B_reindex[j, k] = B[j, k]
+                                              →             C[i, j] += A[i, k] * B_reindex[j, k]
 
 With `reorder_block_iter_var` before it, this changes the layout of an operand.
 """
@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from workbench.arith import Analyzer
 from workbench.core.structural import structural_equal
 from workbench.core.traverse import iter_nodes, substitute
 from workbench.ir.expr import Expr, IntImm, Range, Var
@@ -28,7 +29,6 @@ from workbench.s_tir.schedule.primitives.buffers import (
 from workbench.s_tir.schedule.primitives.nest import NestBuilder
 from workbench.s_tir.schedule.random_variable import SBlockRV
 from workbench.s_tir.schedule.state import replace_stmts
-from workbench.arith import Analyzer
 from workbench.tirx.buffer import decl_buffer
 from workbench.tirx.expr import BufferLoad, IterType, IterVar
 from workbench.tirx.stmt import (

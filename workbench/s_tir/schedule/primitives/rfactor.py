@@ -94,7 +94,7 @@ class Combination:
                 f"{entry.label} starts with {init.value}, not with the identity of its reduction",
                 nodes=[block],
             )
-        self.kind = kind
+        self.kind: Any = kind
         self.store = store
         self.init = init.value
 
