@@ -250,3 +250,27 @@ def test_origin_is_kept_in_every_block() -> None:
     f = te.create_prim_func([a, b], span=made_from("relu"))
     assert origin_of(f) == "relu"
     assert {origin_of(n) for n in iter_nodes(f, tirx.SBlock)} == {"relu"}
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda a: te.placeholder((-3,)), "no negative sizes"),
+        (lambda a: te.compute((3,), lambda i: a[i, 7]), "index 7 is outside of dimension 1"),
+        (lambda a: te.compute((3,), lambda i: a[i, -1]), "index -1 is outside of dimension 1"),
+        (lambda a: te.compute((3,), lambda i: a[1.5, i]), "an integer as index of dimension 0"),
+        (lambda a: te.compute((3,), lambda i: "x"), "expected a number as element"),
+        (lambda a: te.reduce_axis(4), r"expected a Range or \(begin, end\), got int 4"),
+        (lambda a: te.create_prim_func([a, a]), "among the parameters twice"),
+    ],
+)
+def test_misuse_is_named(make, message: str) -> None:
+    a = te.placeholder((3, 4), name="A")
+    with pytest.raises(WorkbenchError, match=message):
+        make(a)
+
+
+def test_empty_dimensions_have_no_wrong_index() -> None:
+    a = te.placeholder((0, 4), name="A")
+    func = te.create_prim_func([a, te.compute((0,), lambda i: a[0, i], name="B")])
+    run(func, np.zeros((0, 4), "float32"), out=[np.zeros(0, "float32")])

@@ -235,6 +235,11 @@ def create_prim_func(
     params: list[Var] = []
     tensors: list[Tensor] = []
     for item in ops:
+        if any(item is other for other in (*tensors, *params)):
+            raise WorkbenchError(
+                f"create_prim_func: {item} is among the parameters twice",
+                hint="make a copy of it: te.compute(A.shape, lambda *i: A(*i))",
+            )
         if isinstance(item, Tensor):
             params.append(b.declare(item))
             tensors.append(item)

@@ -8,7 +8,7 @@ from typing import Any
 
 from workbench.core.errors import WorkbenchError
 from workbench.core.traverse import iter_nodes, substitute
-from workbench.ir.expr import Expr, Range, Var, as_expr
+from workbench.ir.expr import Expr, IntImm, Range, Var, as_expr
 from workbench.runtime.dtype import DataType
 from workbench.te.tensor import ComputeOp, ExternOp, PlaceholderOp, Tensor, TensorSlice
 from workbench.tirx.buffer import decl_buffer
@@ -26,6 +26,11 @@ def _as_shape(shape: Any) -> tuple[Expr, ...]:
     for dim in dims:
         if not dim.dtype.startswith(("int", "uint")):
             raise WorkbenchError(f"a shape holds integers, got {dim} of type {dim.dtype}")
+        if isinstance(dim, IntImm) and dim.value < 0:
+            raise WorkbenchError(
+                f"a shape holds no negative sizes, got ({', '.join(map(str, dims))})",
+                hint="te.var('n') is a size that is not known yet",
+            )
     return dims
 
 
@@ -46,6 +51,11 @@ def size_var(name: str = "size", dtype: str = "int32", span: Any = None) -> Var:
 
 def reduce_axis(dom: Any, name: str = "rv", thread_tag: str = "", span: Any = None) -> IterVar:
     """A reduction axis over `(begin, end)` or a `Range`."""
+    if not isinstance(dom, Range) and not (isinstance(dom, (tuple, list)) and len(dom) == 2):
+        raise WorkbenchError(
+            f"reduce_axis {name}: expected a Range or (begin, end), got {type(dom).__name__} {dom}",
+            hint=f"te.reduce_axis((0, {dom}), {name!r})" if isinstance(dom, (int, Expr)) else "",
+        )
     domain = dom if isinstance(dom, Range) else Range(*dom)
     variable = Var(name, domain.extent.dtype)
     return IterVar(domain, variable, IterType.COMM_REDUCE, thread_tag, span=span)
@@ -119,6 +129,8 @@ def compute(
     body = [_element(e) for e in (result if several else [result])]
     reductions = [e for e in body if isinstance(e, Reduce)]
     for e in body:
+        if e.dtype in ("handle", "void"):
+            raise WorkbenchError(f"compute {name}: expected a number as element, got {e}")
         inner = e.source if isinstance(e, Reduce) else (e,)
         nested = next(iter_nodes(tuple(inner), Reduce), None)
         if nested is not None:

@@ -13,7 +13,7 @@ from typing import Any
 
 from workbench.core.errors import WorkbenchError
 from workbench.ir.attrs import Attrs, as_attrs
-from workbench.ir.expr import Expr, Var, as_expr
+from workbench.ir.expr import Expr, IntImm, Var, as_expr
 from workbench.runtime.dtype import DataType
 from workbench.tirx.expr import IterVar, ProducerLoad
 from workbench.tirx.stmt import Stmt
@@ -66,7 +66,11 @@ class Tensor(DataProducer):
         return self.op.name if self.op.num_outputs == 1 else f"{self.op.name}.v{self.value_index}"
 
     def __call__(self, *indices: Any) -> ProducerLoad:
-        """The element at `indices`. Raises WorkbenchError for a wrong number of indices."""
+        """The element at `indices`.
+
+        Raises WorkbenchError for a wrong number of indices, an index that is no integer, or a
+        constant one that is outside.
+        """
         if len(indices) == 1 and isinstance(indices[0], (tuple, list)):
             indices = tuple(indices[0])
         if len(indices) != self.ndim:
@@ -74,7 +78,21 @@ class Tensor(DataProducer):
                 f"tensor {self.name} has {self.ndim} dimensions, got {len(indices)} indices "
                 f"({', '.join(map(str, indices))})"
             )
-        return ProducerLoad(self, indices)
+        load = ProducerLoad(self, indices)
+        for axis, (index, extent) in enumerate(zip(load.indices, self.shape, strict=True)):
+            if not index.dtype.startswith(("int", "uint", "bool")):
+                raise WorkbenchError(
+                    f"tensor {self.name}: expected an integer as index of dimension {axis}, got "
+                    f"{index} of type {index.dtype}"
+                )
+            # (Of an empty dimension no element is computed.)
+            if isinstance(index, IntImm) and isinstance(extent, IntImm) and extent.value:
+                if not 0 <= index.value < extent.value:
+                    raise WorkbenchError(
+                        f"tensor {self.name}: index {index.value} is outside of dimension {axis}, "
+                        f"which has {extent.value} elements"
+                    )
+        return load
 
     def __getitem__(self, indices: Any) -> Any:
         items = indices if isinstance(indices, tuple) else (indices,)
