@@ -31,8 +31,8 @@ class Sample:
     @property
     def quartiles(self) -> tuple[float, float]:
         """First and third quartile."""
-        if len(self.seconds) < 2:
-            return self.seconds[0], self.seconds[0]
+        if len(self.seconds) == 1:
+            return self.median, self.median
         first, _, third = statistics.quantiles(self.seconds, n=4, method="inclusive")
         return first, third
 
