@@ -13,6 +13,7 @@ from workbench.tirx import op as tir
 from workbench.tirx.buffer import decl_buffer
 from workbench.tirx.expr import BufferLoad, Select
 from workbench.tirx.stmt import BufferStore, For, ForKind, SeqStmt, Stmt
+from workbench.topi.broadcast import broadcast_indices, broadcast_shape
 from workbench.topi.dims import normalize_axis, require_int, require_tensor
 from workbench.topi.transform import INJECTIVE, flatten, injective
 
@@ -301,9 +302,7 @@ def index_tensor(data: Tensor, indices: Sequence[Tensor]) -> Tensor:
     """data[i0, i1, …] for index tensors that broadcast against each other, as in NumPy."""
     parts = list(indices)
     if not parts or len(parts) > data.ndim:
-        raise WorkbenchError(
-            f"index_tensor: {len(parts)} index tensors for {data.ndim} dimensions"
-        )
+        raise WorkbenchError(f"index_tensor: {len(parts)} index tensors for {data.ndim} dimensions")
     lead: list[Any] = []
     for part in parts:
         lead = list(broadcast_shape(lead, list(part.shape)))

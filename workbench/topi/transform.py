@@ -476,6 +476,22 @@ def eye(n: Any, m: Any = None, k: int = 0, dtype: str = "float32") -> Tensor:
     )
 
 
+def hamming_window(
+    window_size: Any, periodic: bool, alpha: float, beta: float, dtype: str
+) -> Tensor:
+    """alpha - beta * cos(2 pi k / n), where n is the size (less 1 unless `periodic`)."""
+    import math
+
+    size = as_expr(window_size)
+    period = tir.cast(dtype, size if periodic else size - 1)
+
+    def element(k: Any) -> Expr:
+        turn = tir.cast(dtype, k) * tir.const(2 * math.pi, dtype) / period
+        return tir.const(alpha, dtype) - tir.const(beta, dtype) * tir.cos(turn)
+
+    return te.compute((size,), element, name="T_hamming_window", tag=INJECTIVE)
+
+
 def meshgrid(a_tuple: Sequence[Tensor], indexing: str = "ij") -> list[Tensor]:
     """Coordinate grids of vectors."""
     sizes = [t.shape[0] if t.ndim else 1 for t in a_tuple]

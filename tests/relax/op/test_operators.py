@@ -298,6 +298,120 @@ case(
 )
 
 
+def _softmax_attention(q: Array, k: Array, v: Array, mask: Any = None, bias: Any = 0.0) -> Array:
+    scores = np.einsum("bqhd,bkhd->bhqk", q, k) * np.float32(q.shape[-1] ** -0.5) + bias
+    if mask is not None:
+        scores = np.where(mask, scores, -np.inf)
+    return np.einsum("bhqk,bkhd->bqhd", _softmax(scores), v).astype("float32")
+
+
+def _added(x: Array, where: Any, new: Array) -> Array:
+    out = x.copy()
+    np.add.at(out, where, new)
+    return out
+
+
+def _put(x: Array, where: Any, new: Array) -> Array:
+    out = x.copy()
+    out[where] = new
+    return out
+
+
+_BINS = np.array([0.3, 0.5, 0.5, 0.7], "float32")
+_SCALE, _ZERO = np.array([0.1, 0.2, 0.3], "float32"), np.array([1, 0, 2], "int8")
+case("sort", lambda x: op.sort(x, axis=0), [_f(4, 3)], lambda x: np.sort(x, 0))
+case(
+    "sort",
+    lambda x: op.sort(x, descending=True),
+    [np.array([[1, np.nan, 3, 2, np.nan]], "float32")],
+    lambda x: np.array([[np.nan, np.nan, 3, 2, 1]], "float32"),
+)
+case(
+    "argsort",
+    lambda x: op.argsort(x, axis=-1, dtype="int64"),
+    [_i(3, 9)],
+    lambda x: np.argsort(x, -1, kind="stable"),
+)
+case(
+    "topk",
+    lambda x: op.topk(x, 2, axis=1, dtype="int64"),
+    [_f(3, 5)],
+    lambda x: (-np.sort(-x, 1)[:, :2], np.argsort(-x, 1, kind="stable")[:, :2]),
+)
+case(
+    "topk",
+    lambda x: op.topk(x, 3, axis=1, ret_type="values", largest=False),
+    [_f(3, 5)],
+    lambda x: np.sort(x, 1)[:, :3],
+)
+case("bucketize", op.bucketize, [_f(4, 3), _BINS], lambda x, b: np.searchsorted(b, x))
+case(
+    "bucketize",
+    lambda x, b: op.bucketize(x, b, out_int32=True, right=True),
+    [np.array([0.5, 0.1, 0.9], "float32"), _BINS],
+    lambda x, b: np.searchsorted(b, x, "right").astype("int32"),
+)
+case(
+    "einsum",
+    lambda x, y: op.einsum((x, y), "bij,bkj->bik"),
+    [_f(2, 3, 4), _f(2, 5, 4)],
+    lambda x, y: np.einsum("bij,bkj->bik", x, y),
+)
+case("einsum", lambda x: op.einsum((x,), "iji->j"), [_f(3, 2, 3)], lambda x: np.einsum("iji->j", x))
+case("ewise_fma", op.ewise_fma, [_f(2, 3), _f(2, 3), _f(2, 3)], lambda x, y, z: x * y + z)
+case("collapse_sum_to", lambda x: op.collapse_sum_to(x, (3, 1)), [_f(2, 3, 4)],
+     lambda x: x.sum((0, 2), keepdims=True)[0])  # fmt: skip
+case("collapse_sum_like", op.collapse_sum_like, [_f(2, 3, 4), _f(1, 4)],
+     lambda x, y: x.sum((0, 1), keepdims=True)[0])  # fmt: skip
+case("meshgrid", lambda a, b: op.meshgrid((a, b)), [_f(2), _f(3)],
+     lambda a, b: tuple(np.meshgrid(a, b, indexing="ij")))  # fmt: skip
+case("where", lambda x, m: op.masked_fill(x, m, 9.0), [_f(2, 3), _b(2, 3)],
+     lambda x, m: np.where(m, np.float32(9), x))  # fmt: skip
+case("eye", lambda: op.eye(3, 4, 1, "int32"), [], lambda: np.eye(3, 4, 1, "int32"))
+case("eye_like", lambda x: op.eye_like(x, -1), [_f(3, 3)], lambda x: np.eye(3, k=-1, dtype="float32"))
+case("hamming_window", lambda: op.hamming_window(6, False, 0.54, 0.46, "float32"), [],
+     lambda: np.hamming(6).astype("float32"))  # fmt: skip
+case("quantize", lambda x, s, z: op.quantize(x * const(100.0), s, z, axis=1),
+     [_f(2, 3, low=-1), _SCALE, _ZERO],
+     lambda x, s, z: np.clip(np.round(x * np.float32(100) / s) + z, -128, 127).astype("int8"))  # fmt: skip
+case("dequantize", lambda x, s, z: op.dequantize(x, s, z, axis=1),
+     [_i(2, 3, low=-100, high=100).astype("int8"), _SCALE, _ZERO],
+     lambda x, s, z: (x.astype("float32") - z) * s)  # fmt: skip
+case("size", op.size, [_f(2, 3)], lambda x: np.array(x.size, "int64"))
+case("scatter_elements", lambda x, i, u: op.scatter_elements(x, i, u, axis=1, reduction="add"),
+     [_f(2, 5), _i(2, 3, high=5), _f(2, 3)],
+     lambda x, i, u: _added(x, (np.arange(2)[:, None], i), u))  # fmt: skip
+case("scatter_nd", op.scatter_nd,
+     [_f(3, 4), np.array([[0, 1], [2, 3]], "int64"), _f(2)],
+     lambda x, i, u: _put(x, tuple(i.T), u))  # fmt: skip
+case("index_tensor", lambda x, i, j: op.index_tensor(x, (i, j)),
+     [_f(4, 4, 2), _i(3, 1), _i(1, 2)], lambda x, i, j: x[i, j])  # fmt: skip
+case("index_put", lambda x, i, v: op.index_put(x, (i,), v, accumulate=True),
+     [_f(4, 2), _i(3), _f(3, 2)], lambda x, i, v: _added(x, (i,), v))  # fmt: skip
+case("slice_scatter", lambda x, y: op.slice_scatter(x, y, 1, -1, 2, axis=1),
+     [_f(2, 6), _f(2, 2)], lambda x, y: _put(x, np.s_[:, 1:-1:2], y))  # fmt: skip
+case("reverse_sequence", op.reverse_sequence, [_f(2, 4), np.array([3, 1], "int64")],
+     lambda x, n: np.stack([np.r_[x[0, 2::-1], x[0, 3:]], x[1]]))  # fmt: skip
+case("nn.attention", op.nn.attention, [_f(2, 3, 2, 4), _f(2, 5, 2, 4), _f(2, 5, 2, 4)],
+     _softmax_attention)  # fmt: skip
+case("nn.attention", lambda q, k, v: op.nn.attention(q, k, v, causal_mask="BottomRight"),
+     [_f(1, 3, 2, 4), _f(1, 5, 2, 4), _f(1, 5, 2, 4)],
+     lambda q, k, v: _softmax_attention(q, k, v, np.tril(np.ones((3, 5)), 2) > 0))  # fmt: skip
+case("nn.attention_bias", op.nn.attention,
+     [_f(1, 3, 2, 4), _f(1, 5, 2, 4), _f(1, 5, 2, 4), _f(1, 2, 3, 5)],
+     lambda q, k, v, b: _softmax_attention(q, k, v, None, b))  # fmt: skip
+case("nn.cross_entropy_with_logits", op.nn.cross_entropy_with_logits, [_f(2, 3), _f(2, 3)],
+     lambda x, y: np.array(-(x * y).sum() / 2, "float32"))  # fmt: skip
+case("nn.nll_loss", lambda p, t, w: op.nn.nll_loss(p, t, w, "mean"),
+     [_f(4, 3), np.array([0, 2, 1, 2], "int64"), _f(3)],
+     lambda p, t, w: np.array(-(p[np.arange(4), t] * w[t]).sum() / w[t].sum(), "float32"))  # fmt: skip
+case("nn.nll_loss", lambda p, t: op.nn.nll_loss(p, t, None, "none", 1),
+     [_f(3, 3), np.array([0, 2, 1], "int64")],
+     lambda p, t: np.where(t == 1, np.float32(0), -p[np.arange(3), t]))  # fmt: skip
+case("nn.pixel_shuffle", lambda x: op.nn.pixel_shuffle(x, 2), [_f(1, 8, 2, 3)],
+     lambda x: x.reshape(1, 2, 2, 2, 2, 3).transpose(0, 1, 4, 2, 5, 3).reshape(1, 2, 4, 6))  # fmt: skip
+
+
 def _module(build: Build, types: list[TensorType]) -> IRModule:
     params = [Var(f"x{i}", t) for i, t in enumerate(types)]
     bb = BlockBuilder()

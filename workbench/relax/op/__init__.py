@@ -2,7 +2,7 @@
 
 from workbench.ir.expr import Call, operators
 from workbench.relax.expr import TupleGetItem, convert_to_expr
-from workbench.relax.op import image, nn
+from workbench.relax.op import builtin, image, memory, nn, vm
 from workbench.relax.op.base import (
     assert_op,
     call_dps_packed,
@@ -44,6 +44,20 @@ from workbench.relax.op.binary import (
     right_shift,
     subtract,
 )
+from workbench.relax.op.composite import (
+    collapse_sum_like,
+    collapse_sum_to,
+    dequantize,
+    einsum,
+    ewise_fma,
+    eye,
+    eye_like,
+    hamming_window,
+    masked_fill,
+    meshgrid,
+    quantize,
+    size,
+)
 from workbench.relax.op.create import (
     arange,
     astype,
@@ -83,6 +97,15 @@ from workbench.relax.op.registry import (
     relax_ops,
     with_inferred_type,
 )
+from workbench.relax.op.scatter import (
+    index_put,
+    index_tensor,
+    reverse_sequence,
+    scatter_elements,
+    scatter_nd,
+    slice_scatter,
+)
+from workbench.relax.op.sorting import argsort, bucketize, sort, topk
 from workbench.relax.op.statistical import (
     argmax,
     argmin,
@@ -144,6 +167,9 @@ def _call(value: object, *args: object, **attrs: object) -> object:
     return Call(value, [convert_to_expr(a) for a in args], attrs or None)  # type: ignore[arg-type]
 
 
+#: TVM's name of `print_`.
+print = print_
+
 operators["relax"].update(
     add=add,
     subtract=subtract,
@@ -169,6 +195,7 @@ operators["relax"].update(
     call=_call,
 )
 
+
 __all__ = [
     "OpInfo",
     "OpPatternKind",
@@ -179,6 +206,7 @@ __all__ = [
     "arange",
     "argmax",
     "argmin",
+    "argsort",
     "asin",
     "asinh",
     "assert_op",
@@ -191,6 +219,8 @@ __all__ = [
     "bitwise_or",
     "bitwise_xor",
     "broadcast_to",
+    "bucketize",
+    "builtin",
     "call_dps_packed",
     "call_packed",
     "call_pure_packed",
@@ -198,16 +228,23 @@ __all__ = [
     "call_tir_inplace",
     "ceil",
     "clip",
+    "collapse_sum_like",
+    "collapse_sum_to",
     "concat",
     "cos",
     "cosh",
     "cumprod",
     "cumsum",
+    "dequantize",
     "divide",
+    "einsum",
     "equal",
     "erf",
+    "ewise_fma",
     "exp",
     "expand_dims",
+    "eye",
+    "eye_like",
     "flatten",
     "flip",
     "floor",
@@ -219,7 +256,10 @@ __all__ = [
     "gather_nd",
     "greater",
     "greater_equal",
+    "hamming_window",
     "image",
+    "index_put",
+    "index_tensor",
     "isfinite",
     "isinf",
     "isnan",
@@ -233,10 +273,13 @@ __all__ = [
     "logical_not",
     "logical_or",
     "logical_xor",
+    "masked_fill",
     "matmul",
     "max",
     "maximum",
     "mean",
+    "memory",
+    "meshgrid",
     "min",
     "minimum",
     "mod",
@@ -252,21 +295,29 @@ __all__ = [
     "outer",
     "permute_dims",
     "power",
+    "print",
     "print_",
     "prod",
+    "quantize",
     "relax_op",
     "relax_ops",
     "repeat",
     "reshape",
+    "reverse_sequence",
     "right_shift",
     "round",
     "rsqrt",
+    "scatter_elements",
+    "scatter_nd",
     "shape_of",
     "shape_to_tensor",
     "sigmoid",
     "sign",
     "sin",
     "sinh",
+    "size",
+    "slice_scatter",
+    "sort",
     "split",
     "sqrt",
     "square",
@@ -281,10 +332,12 @@ __all__ = [
     "tanh",
     "tensor_to_shape",
     "tile",
+    "topk",
     "tril",
     "triu",
     "trunc",
     "variance",
+    "vm",
     "where",
     "with_inferred_type",
     "zeros",

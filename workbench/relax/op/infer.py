@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import re
 from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
 
@@ -13,10 +14,14 @@ from workbench.relax.expr import Tuple, const
 from workbench.relax.type import ShapeType, TensorType, as_dim
 
 
+_TYPED_NUMBER = re.compile(r"T\.u?int(?:32|64)\((-?\d+)\)")
+
+
 def fail(call: Call, message: str, hint: str = "") -> NoReturn:
     """Raises a TypeInferenceError that names the operator."""
     name = getattr(call.op, "name", str(call.op))
-    raise TypeInferenceError(f"{name}: {message}", nodes=[call], hint=hint)
+    text = _TYPED_NUMBER.sub(r"\1", message)  # sizes read better without their types
+    raise TypeInferenceError(f"{name}: {text}", nodes=[call], hint=hint)
 
 
 def tensor_type(call: Call, ty: Any, what: str) -> TensorType:

@@ -9,7 +9,7 @@ from workbench.ir.expr import Call, Expr, Op
 from workbench.ir.transform import PassContext, define_pass
 from workbench.ir.type import TupleType, Type
 from workbench.relax.expr import Function, Tuple
-from workbench.relax.op.memory import alloc_tensor
+from workbench.relax.op.builtin import alloc_tensor
 from workbench.relax.transform.rewriter import BindingRewriter, rewrite_bindings
 from workbench.relax.type import TensorType
 

@@ -8,7 +8,7 @@ from workbench.ir.expr import Call, IntImm, Op
 from workbench.ir.transform import PassContext, define_pass
 from workbench.relax.expr import Function, ShapeExpr
 from workbench.relax.op.infer import simplify
-from workbench.relax.op.memory import alloc_storage, alloc_tensor_in
+from workbench.relax.op.memory import alloc_storage, alloc_tensor
 from workbench.relax.transform.rewriter import BindingRewriter, rewrite_bindings
 from workbench.runtime.dtype import DataType
 
@@ -38,6 +38,6 @@ def LowerAllocTensor(func: Function, ctx: PassContext) -> Function:
         for dim in shape.values:
             size = size * dim
         storage = run.emit(alloc_storage([simplify(size)], 0, "global", "uint8"), "storage")
-        run.bind(binding, alloc_tensor_in(storage, 0, shape, dtype, 0))
+        run.bind(binding, alloc_tensor(storage, 0, shape, dtype, 0))
 
     return rewrite_bindings(func, visit)

@@ -27,7 +27,7 @@ from workbench.relax.expr import (
     VarBinding,
 )
 from workbench.relax.op.infer import simplify
-from workbench.relax.op.memory import alloc_storage, alloc_tensor_in
+from workbench.relax.op.memory import alloc_storage, alloc_tensor
 from workbench.relax.transform.rewriter import BindingRewriter, rewrite_bindings
 from workbench.runtime.dtype import DataType
 from workbench.tirx.expr import Add, Mul
@@ -221,7 +221,7 @@ def _rewrite(func: Function, tokens: list[_Token]) -> Function:
         if storage.var is None:
             storage.var = run.emit(alloc_storage([storage.size], 0, "global", "uint8"), "storage")
         shape, dtype = binding.value.args[:2]
-        run.bind(binding, alloc_tensor_in(storage.var, 0, shape, dtype, 0))
+        run.bind(binding, alloc_tensor(storage.var, 0, shape, dtype, 0))
 
     body: SeqExpr = rewrite_bindings(func, visit).body
     return func.replace(body=body)

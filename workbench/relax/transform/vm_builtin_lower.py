@@ -8,7 +8,7 @@ from typing import Any
 from workbench.ir.expr import Call, Expr, Op
 from workbench.ir.transform import PassContext, define_pass
 from workbench.relax.expr import ExternFunc, Function
-from workbench.relax.op.memory import vm_alloc_storage, vm_alloc_tensor, vm_kill_object
+from workbench.relax.op.vm import alloc_storage, alloc_tensor, kill_object
 from workbench.relax.transform.rewriter import BindingRewriter, rewrite_bindings
 
 
@@ -21,14 +21,14 @@ def _packed(name: str) -> Callable[[Call], Expr]:
 
 def _alloc_storage(call: Call) -> Expr:
     size, device, scope, _ = call.args
-    return vm_alloc_storage(size, device, "uint8", scope)
+    return alloc_storage(size, device, "uint8", scope)
 
 
 _RULES: dict[str, Callable[[Call], Expr]] = {
     "relax.memory.alloc_storage": _alloc_storage,
-    "relax.memory.alloc_tensor": lambda call: vm_alloc_tensor(*call.args),
-    "relax.memory.kill_storage": lambda call: vm_kill_object(*call.args),
-    "relax.memory.kill_tensor": lambda call: vm_kill_object(*call.args),
+    "relax.memory.alloc_tensor": lambda call: alloc_tensor(*call.args),
+    "relax.memory.kill_storage": lambda call: kill_object(*call.args),
+    "relax.memory.kill_tensor": lambda call: kill_object(*call.args),
     "relax.reshape": _packed("reshape"),
     "relax.flatten": lambda call: _to_shape(call),
     "relax.expand_dims": lambda call: _to_shape(call),

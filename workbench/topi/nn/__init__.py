@@ -29,6 +29,7 @@ from workbench.topi.nn.conv import (
     group_conv2d_nchw,
     group_conv2d_transpose_nchw,
 )
+from workbench.topi.nn.loss import dequantize, nll_loss, pixel_shuffle, quantize
 from workbench.topi.nn.matmul import batch_matmul, dense, matmul
 from workbench.topi.nn.normalization import (
     batch_norm,
@@ -81,6 +82,7 @@ __all__ = [
     "conv_transpose",
     "dense",
     "depth_to_space",
+    "dequantize",
     "dilate",
     "elu",
     "flatten",
@@ -100,13 +102,16 @@ __all__ = [
     "matmul",
     "mirror_pad",
     "mish",
+    "nll_loss",
     "pad",
     "pad_nd",
+    "pixel_shuffle",
     "pool",
     "pool1d",
     "pool2d",
     "pool3d",
     "prelu",
+    "quantize",
     "reflect_pad",
     "relu",
     "relu6",

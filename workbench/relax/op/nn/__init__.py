@@ -13,6 +13,13 @@ from workbench.relax.op.nn.activation import (
     softmax,
     softplus,
 )
+from workbench.relax.op.nn.attention import (
+    attention,
+    attention_bias,
+    cross_entropy_with_logits,
+    nll_loss,
+    pixel_shuffle,
+)
 from workbench.relax.op.nn.conv import (
     conv1d,
     conv1d_transpose,
@@ -47,6 +54,8 @@ __all__ = [
     "adaptive_avg_pool1d",
     "adaptive_avg_pool2d",
     "adaptive_avg_pool3d",
+    "attention",
+    "attention_bias",
     "avg_pool1d",
     "avg_pool2d",
     "avg_pool3d",
@@ -58,6 +67,7 @@ __all__ = [
     "conv2d_transpose",
     "conv3d",
     "conv3d_transpose",
+    "cross_entropy_with_logits",
     "dropout",
     "gelu",
     "gelu_tanh",
@@ -69,7 +79,9 @@ __all__ = [
     "max_pool1d",
     "max_pool2d",
     "max_pool3d",
+    "nll_loss",
     "pad",
+    "pixel_shuffle",
     "prelu",
     "relu",
     "relu6",
