@@ -42,8 +42,8 @@ _PACKED_ABOVE = 16_384
 class Contraction(ScheduleRule):
     """Functions with one reduction block that multiplies or adds up linear accesses."""
 
-    def fits(self, reads: list[Access], spatial: list[Axis], reduce: list[Axis]) -> bool:
-        """Whether this rule takes the reduction."""
+    def fits(self, reads: list[Access]) -> bool:
+        """Whether this rule takes a reduction that reads in this way."""
         return True
 
     def apply(self, func: PrimFunc, target: Target, tunable: bool) -> Any:
@@ -57,16 +57,19 @@ class Contraction(ScheduleRule):
             b is reductions[0] or is_injective(sch, b) for b in blocks
         ):
             return None
-        inline_injective(sch)
         main = reductions[0]
+        reads, _ = accesses_of(sch.entry_of(main).stmt, Hints())
+        if not self.fits(reads):
+            return None
+        inline_injective(sch)
         _inline_layout(sch, main)
-        return _Tiler(sch, main, Cpu(target)).run(self)
+        return _Tiler(sch, main, Cpu(target)).run()
 
 
 class Matmul(Contraction):
     """Matrix products: every index is one variable (after fusing)."""
 
-    def fits(self, reads: list[Access], spatial: list[Axis], reduce: list[Axis]) -> bool:
+    def fits(self, reads: list[Access]) -> bool:
         """Two operands without windows."""
         return len(reads) == 2 and all(not _has_window(a) for a in reads)
 
@@ -78,7 +81,7 @@ GEMM = Matmul
 class Conv2d(Contraction):
     """Convolutions and window reductions: an index of the input is a sum of variables."""
 
-    def fits(self, reads: list[Access], spatial: list[Axis], reduce: list[Axis]) -> bool:
+    def fits(self, reads: list[Access]) -> bool:
         """Some operand with a window."""
         return any(_has_window(a) for a in reads)
 
@@ -120,7 +123,8 @@ class _Tiler:
         self.s_loops: list[LoopRV] = []
         self.r_loops: list[LoopRV] = []
 
-    def run(self, rule: Contraction) -> Schedule | None:
+    def run(self) -> Schedule | None:
+        """The schedule, or None if the accesses are not linear or nothing can be a vector."""
         sch, main = self.sch, self.main
         entry = sch.entry_of(main)
         reads, output = accesses_of(entry.stmt, self.hints)
@@ -129,8 +133,6 @@ class _Tiler:
         if any(a.steps is None for a in reads):
             return None
         groups = self._groups(entry, [*reads, output])
-        if not rule.fits(reads, self.spatial, self.reduce):
-            return None
         depth = total([a.extent for a in self.reduce])
         tile = choose_tile(self.spatial, self.reduce, reads, output, self.cpu)
         if tile is None:
@@ -138,13 +140,12 @@ class _Tiler:
         self._pack(tile)
         contiguous = output.step(self.spatial[tile.vector].inner) == 1
         out = sch.cache_write(main, 0, "local") if contiguous else self._local_sums(tile)
-        epilogue = self._epilogue(out)
+        self._epilogue(out)
         self._fuse_groups(groups)
         self._tile(tile, depth, output, out, reads)
         for block in root_blocks(sch):
-            if block_is_untouched(sch, block) and block is not main and block is not out:
+            if block_is_untouched(sch, block):
                 schedule_injective(sch, block, self.cpu)
-        del epilogue
         return sch
 
     # Loops
@@ -180,8 +181,6 @@ class _Tiler:
     def _fuse_groups(self, groups: list[list[int]]) -> None:
         sch = self.sch
         loops = sch.get_loops(self.main)
-        kinds = [v.iter_type for v in sch.entry_of(self.main).stmt.iter_vars]
-        del kinds
         for group in groups:
             members = [loops[i] for i in group]
             loop = sch.fuse(*members) if len(members) > 1 else members[0]
