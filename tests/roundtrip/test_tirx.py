@@ -282,7 +282,7 @@ def test_modules():
     check(mod)
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
 @given(programs())
 def test_random_programs(program: Program):
     check(program.func)
@@ -291,7 +291,7 @@ def test_random_programs(program: Program):
 QUICK = {"deadline": None, "suppress_health_check": list(HealthCheck), "derandomize": True}
 
 
-@settings(max_examples=150, **QUICK)
+@settings(max_examples=80, **QUICK)
 @given(prim_funcs())
 def test_random_syntax(func: PrimFunc):
     text = script(func)

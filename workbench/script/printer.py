@@ -125,6 +125,10 @@ class Options:
     obj_to_annotate: dict[Any, str] = field(default_factory=dict)
 
 
+class _NotClosed(Exception):
+    """A program that was assumed to be closed has a free variable."""
+
+
 @dataclass
 class Printer:
     """One run of the printer over one value."""
@@ -142,6 +146,8 @@ class Printer:
     metadata: dict[str, list[Any]] = field(default_factory=dict)
     #: Whether undeclared variables get a line of their own before the current line.
     declares: bool = False
+    #: Whether the program is assumed to have no free variables, which saves looking for them.
+    closed: bool = False
     _taken: dict[str, int] = field(default_factory=dict)
     #: By base name: no smaller number than this is free; by name: its base and number.
     _next: dict[str, int] = field(default_factory=dict)
@@ -305,6 +311,8 @@ class Printer:
 
     def declare(self, var: Any) -> str:
         """Adds a line that creates a free variable, where its type has such a form."""
+        if self.closed:
+            raise _NotClosed
         found = declarations.find(type(var.ty)) if var.ty is not None else None
         if found is None and isinstance(var.ty, Node):
             load_printer(type(var.ty))
@@ -361,8 +369,19 @@ def _footer(printer: Printer) -> list[str]:
 
 
 def _print(value: Any, options: Options) -> tuple[str, dict[int, list[Range]]]:
-    printer = Printer(options)
     is_program = isinstance(value, Node) and value.__type_key__ in PROGRAMS
+    if is_program:
+        try:
+            return _print_with(Printer(options, closed=True), value, True)
+        except _NotClosed:
+            pass
+    return _print_with(Printer(options), value, is_program)
+
+
+def _print_with(
+    printer: Printer, value: Any, is_program: bool
+) -> tuple[str, dict[int, list[Range]]]:
+    options = printer.options
     if isinstance(value, Node) and (printers.find(type(value)) or load_printer(type(value))):
         if not is_program and isinstance(value, tuple(STATEMENTS)):
             printer.declares = True
@@ -437,6 +456,9 @@ def script(value: Any, **options: Any) -> str:
     Options: see `Options`.
     """
     chosen = _options(options)
+    cls = type(value)
+    if isinstance(value, Node) and printers.find(cls) is None and load_printer(cls) is None:
+        return generic_repr(value)  # a node without a script form, such as one of a test
     try:
         if chosen.obj_to_underline or chosen.obj_to_annotate:
             marks = {id(n): "" for n in chosen.obj_to_underline}

@@ -517,7 +517,7 @@ def _function(node: X.Function, p: Printer) -> None:
             p.line("R.func_attr(", p.mapping(shown), ")")
         restore = {} if nested else _alias(node, p)
         if not nested:
-            for var in free_vars(node):
+            for var in () if p.closed else free_vars(node):
                 if isinstance(var, Var):
                     p.use(var)
         p.facts["function depth"] = True

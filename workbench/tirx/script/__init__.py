@@ -137,9 +137,10 @@ def _find(name: str) -> Any:
     found = getattr(_op, name, None)
     if callable(found):
         return found
+    known = _Op.list_op_names()
     for full in (OPERATOR_OF.get(name), f"tirx.{name}"):
-        if full is not None and full in _Op.list_op_names():
-            return _op.trace if full == "tirx.trace" else _plain_call(full)
+        if full is not None and full in known:
+            return _plain_call(full)
     return None
 
 

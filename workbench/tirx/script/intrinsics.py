@@ -17,8 +17,6 @@ DTYPE_FIRST = frozenset(
         "vectorcombine",
         "dp4a",
         "type_annotation",
-        "mma_store",
-        "mma_fill",
     ]
 )
 
@@ -31,12 +29,6 @@ WRITTEN_AS = {
     "tirx.tvm_call_cpacked": "call_cpacked",
     "tirx.tvm_call_packed_lowered": "call_packed_lowered",
     "tirx.tvm_call_cpacked_lowered": "call_cpacked_lowered",
-    "tirx.simdgroup_multiply_accumulate": "metal.simdgroup_multiply_accumulate",
-    "tirx.simdgroup_load": "metal.simdgroup_load",
-    "tirx.simdgroup_store": "metal.simdgroup_store",
-    "tirx.make_filled_simdgroup_matrix": "metal.make_filled_simdgroup_matrix",
-    "tirx.mma_store": "cuda.mma_store",
-    "tirx.mma_fill": "cuda.mma_fill",
 }
 
 #: The operator of a written name.

@@ -66,7 +66,7 @@ def _prim_func(node: PrimFunc, p: Printer) -> None:
         sugar = p.options.syntax_sugar and is_implicit_root(node.body)
         if not sugar and needs_root(node.body, False):
             p.line("T.bare_body()")
-        for var in free_vars(node):
+        for var in () if p.closed else free_vars(node):
             if isinstance(var, Var):
                 p.use(var)
         _function_body(node, p)
