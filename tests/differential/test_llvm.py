@@ -13,7 +13,7 @@ from workbench.testing.programs import Program, programs
 #: Without contraction of a * b + c every operation is rounded as NumPy does.
 EXACT = Target({"kind": "llvm", "fast-math-contract": False})
 EXAMPLES = settings(
-    max_examples=25,
+    max_examples=20,
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
     derandomize=True,

@@ -10,7 +10,7 @@ from workbench.s_tir.pipeline import default_tir_pipeline
 from workbench.testing.programs import Program, programs
 
 EXAMPLES = settings(
-    max_examples=40,
+    max_examples=25,
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
     derandomize=True,

@@ -64,6 +64,17 @@ def test_remove_no_op():
     check(transform.RemoveNoOp(), before, expected)
 
 
+def test_unused_definitions_are_removed():
+    x, y = tirx.Var("x", "int32"), tirx.Var("y", "int32")
+    A = tirx.decl_buffer((4,), "int32", "A")
+    unused = tirx.AllocBuffer(tirx.decl_buffer((4,), "int32", "B"))
+    first, second = tirx.Bind(x, tirx.const(1, "int32")), tirx.Bind(y, x + 1)
+    store = tirx.BufferStore(A, x, [0])
+    func = tirx.PrimFunc([A], tirx.SeqStmt([unused, first, second, store]))
+    after = apply(transform.RemoveNoOp(), func)
+    assert [type(s) for s in after.body.seq] == [tirx.Bind, tirx.BufferStore]
+
+
 def test_flatten_two_dimensions():
     @T.prim_func
     def before(A: T.Buffer((4, 8), "float32"), n: T.int32):

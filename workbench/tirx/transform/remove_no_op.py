@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from workbench.core.structural import structural_equal
-from workbench.core.traverse import rewrite
-from workbench.ir.expr import IntImm
+from workbench.core.traverse import iter_nodes, rewrite
+from workbench.ir.expr import IntImm, Var
 from workbench.ir.transform import PassContext, define_pass
 from workbench.tirx import op
 from workbench.tirx.analysis.side_effect import side_effect
@@ -14,8 +14,11 @@ from workbench.tirx.expr import BufferLoad
 from workbench.tirx.function import PrimFunc
 from workbench.tirx.op.intrin import CallEffectKind
 from workbench.tirx.stmt import (
+    AllocBuffer,
     AttrStmt,
+    Bind,
     BufferStore,
+    DeclBuffer,
     Evaluate,
     For,
     IfThenElse,
@@ -27,7 +30,7 @@ from workbench.tirx.stmt import (
 
 @define_pass("tirx.RemoveNoOp", level="function", on=PrimFunc)
 def RemoveNoOp(func: PrimFunc, ctx: PassContext) -> PrimFunc:
-    """Removes loops and conditions around nothing, loops of no turns, stores of what is there.
+    """Removes loops and conditions around nothing, idle stores, and definitions nobody uses.
 
     Before: `for i in range(8): if c: pass`, `A[i] = A[i]`
     After: nothing
@@ -98,6 +101,25 @@ def _store(node: BufferStore) -> Any:
 
 
 def _sequence(node: SeqStmt) -> Any:
-    if not any(map(is_no_op, node.seq)):
+    items = _without_unused(node.seq)
+    if len(items) == len(node.seq) and not any(map(is_no_op, items)):
         return node if len(node.seq) > 1 else SeqStmt.flatten(node)
-    return SeqStmt.flatten(node)
+    return SeqStmt.flatten(items)
+
+
+def _without_unused(items: tuple[Stmt, ...]) -> list[Stmt]:
+    """The statements without definitions that nothing after them uses."""
+    if not any(isinstance(s, (Bind, AllocBuffer, DeclBuffer)) for s in items):
+        return list(items)
+    used: set[int] = set()
+    kept: list[Stmt] = []
+    for item in reversed(items):
+        if isinstance(item, Bind):
+            if id(item.var) not in used and _harmless(item.value):
+                continue
+        elif isinstance(item, (AllocBuffer, DeclBuffer)) and id(item.buffer) not in used:
+            continue
+        used |= {id(v) for v in iter_nodes(item, Var)}
+        kept.append(item)
+    kept.reverse()
+    return kept
