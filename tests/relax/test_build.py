@@ -57,7 +57,7 @@ def small_module() -> IRModule:
     return bb.get()
 
 
-@pytest.mark.parametrize("pipeline", ["default", "zero"])
+@pytest.mark.parametrize("pipeline", ["default", "plain"])
 def test_named_pipelines(pipeline: str) -> None:
     exe = relax.build(small_module(), "llvm", relax_pipeline=pipeline)
     x, w = np.random.rand(5, 4).astype("float32"), np.random.rand(4, 3).astype("float32")

@@ -153,6 +153,11 @@ def _decode(value: Any, built: list[Any]) -> Any:
     raise SerialError(f"unknown value tag {tag!r}")
 
 
-#: TVM's names.
-save_json = to_json
-load_json = from_json
+def save_json(node: Any) -> str:
+    """`to_json`, under TVM's name."""
+    return to_json(node)
+
+
+def load_json(json_str: str) -> Any:
+    """`from_json`, under TVM's name."""
+    return from_json(json_str)

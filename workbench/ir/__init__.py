@@ -1,14 +1,20 @@
 """Layer 2: types, expressions, modules and passes shared by the dialects."""
 
-from workbench.core.serial import load_json, save_json
-from workbench.core.structural import (
+from workbench.ir import instrument, op, transform
+from workbench.ir.attrs import Attrs, DictAttrs
+from workbench.ir.base import (
+    Array,
+    EnvFunc,
+    Map,
+    Node,
     assert_structural_equal,
     get_first_structural_mismatch,
+    load_json,
+    make_node,
+    save_json,
     structural_equal,
     structural_hash,
 )
-from workbench.ir import instrument, transform
-from workbench.ir.attrs import Attrs, DictAttrs
 from workbench.ir.expr import (
     Call,
     Expr,
@@ -31,12 +37,14 @@ from workbench.ir.span import SequentialSpan, SourceName, Span
 from workbench.ir.type import FuncType, PointerType, PrimType, TupleType, Type
 
 __all__ = [
+    "Array",
     "Attrs",
     "BaseFunc",
     "Call",
     "CallingConv",
     "DictAttrs",
     "DummyGlobalInfo",
+    "EnvFunc",
     "Expr",
     "FloatImm",
     "FuncType",
@@ -44,6 +52,8 @@ __all__ = [
     "GlobalVar",
     "IRModule",
     "IntImm",
+    "Map",
+    "Node",
     "Op",
     "PointerType",
     "PrimType",
@@ -63,6 +73,8 @@ __all__ = [
     "is_prim_expr",
     "is_prim_var",
     "load_json",
+    "make_node",
+    "op",
     "register_op_attr",
     "save_json",
     "structural_equal",

@@ -372,11 +372,11 @@ def register_op(name: str, **attrs: Any) -> Op:
     return op
 
 
-def register_op_attr(op_name: str, key: str, value: Any = None, level: int = 10) -> Any:
+def register_op_attr(op_name: str, attr_key: str, value: Any = None, level: int = 10) -> Any:
     """Adds a fact to an operator; usable as a decorator."""
 
     def add(item: Any) -> Any:
-        Op.get(op_name).set_attr(key, item)
+        Op.get(op_name).set_attr(attr_key, item)
         return item
 
     return add if value is None else add(value)

@@ -15,7 +15,7 @@ import functools
 import inspect
 from collections.abc import Callable, Mapping, Sequence
 from contextvars import ContextVar, Token
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Any
 
@@ -37,7 +37,8 @@ class PassInfo:
     name: str
     opt_level: int = 0
     required: tuple[str, ...] = ()
-    doc: str = ""
+    traceable: bool = False
+    doc: str = field(default="", kw_only=True)
 
 
 #: All declared passes: name → factory.
@@ -277,9 +278,11 @@ def define_pass(
     def declare(function: Callable[..., Any]) -> Callable[..., FunctionPass]:
         signature = inspect.signature(function)
         options = [
-            p for p in signature.parameters.values() if p.kind is inspect.Parameter.KEYWORD_ONLY
+            p.replace(kind=inspect.Parameter.POSITIONAL_OR_KEYWORD)
+            for p in signature.parameters.values()
+            if p.kind is inspect.Parameter.KEYWORD_ONLY
         ]
-        info = PassInfo(name, opt_level, tuple(required), inspect.getdoc(function) or "")
+        info = PassInfo(name, opt_level, tuple(required), doc=inspect.getdoc(function) or "")
         known = [p.name for p in options]
 
         @functools.wraps(function)
@@ -328,7 +331,7 @@ def _tvm_pass(
 
     def make(target: Any) -> Any:
         title = name or target.__name__
-        info = PassInfo(title, opt_level, tuple(required), inspect.getdoc(target) or "")
+        info = PassInfo(title, opt_level, tuple(required), doc=inspect.getdoc(target) or "")
         if inspect.isclass(target):
 
             def build(*args: Any, **kwargs: Any) -> FunctionPass:

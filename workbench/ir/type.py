@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from workbench.core.leaves import register_leaf
@@ -25,6 +26,14 @@ class Type(Node):
 
     def __hash__(self) -> int:
         return structural_hash(self, map_free_vars=True)
+
+    def is_base_of(self, derived: Type) -> bool:
+        """Whether every value of type `derived` has this type."""
+        return relations["is_base_of"](self, derived)
+
+
+#: Questions about two types; the graph dialect replaces them by ones that know its types.
+relations: dict[str, Callable[[Type, Type], bool]] = {"is_base_of": structural_equal}
 
 
 class PrimType(Type):

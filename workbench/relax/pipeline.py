@@ -76,9 +76,23 @@ def schedule_passes(_target: Any) -> list[Pass]:
 
 
 def zero_pipeline(target: Any = None) -> Sequential:
+    """Operators become fused kernels, and no more; the result is a graph program still."""
+    return Sequential(
+        [
+            relax.LegalizeOps(),
+            relax.AnnotateTIROpPattern(),
+            relax.FoldConstant(),
+            relax.FuseOps(),
+            relax.FuseTIR(),
+        ],
+        name="zero_pipeline",
+    )
+
+
+def plain_pipeline(target: Any = None) -> Sequential:
     """The smallest pipeline that runs: legalise and lower, without fusion or schedules."""
     return Sequential(
-        [relax.Normalize(), relax.LegalizeOps(), *lowering_passes()], name="zero_pipeline"
+        [relax.Normalize(), relax.LegalizeOps(), *lowering_passes()], name="plain_pipeline"
     )
 
 
@@ -87,6 +101,7 @@ relax_pipelines: Registry[Callable[..., Sequential]] = Registry("Relax pipeline"
 relax_pipelines.add("default", default_pipeline)
 relax_pipelines.add("default_build", default_pipeline)
 relax_pipelines.add("zero", zero_pipeline)
+relax_pipelines.add("plain", plain_pipeline)
 
 
 def register_pipeline(name: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
@@ -98,7 +113,7 @@ def register_pipeline(name: str) -> Callable[[Callable[..., Any]], Callable[...,
     return add
 
 
-def get_pipeline(name: str = "default", target: Any = None, **options: Any) -> Sequential:
+def get_pipeline(name: str = "zero", target: Any = None, **options: Any) -> Sequential:
     """The pipeline of a name. Raises RegistryError with near names if unknown."""
     return relax_pipelines[name](target, **options)
 

@@ -270,7 +270,7 @@ def _norm_after_conv(with_bias: bool, second_user: bool) -> IRModule:
 
 
 def _run(mod: IRModule, *args: np.ndarray) -> np.ndarray:
-    exe = relax.build(mod, "llvm", relax_pipeline="zero")
+    exe = relax.build(mod, "llvm", relax_pipeline="plain")
     return relax.VirtualMachine(exe)["main"](*args).numpy()
 
 

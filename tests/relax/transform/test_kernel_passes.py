@@ -298,7 +298,7 @@ def test_the_kernel_passes_keep_the_meaning(batch: int) -> None:
 
     mod = build_graph([x], body)
     data = RNG.standard_normal((batch, 3, 8, 8)).astype("float32")
-    plain = relax.build(mod, "llvm", relax_pipeline="zero")
+    plain = relax.build(mod, "llvm", relax_pipeline="plain")
     from workbench.relax.pipeline import lowering_passes
 
     passes = Sequential([transform.Normalize(), *kernel_passes(), *lowering_passes()])

@@ -10,7 +10,7 @@ from workbench.core.errors import WorkbenchError
 from workbench.core.structural import structural_equal
 from workbench.core.traverse import free_vars, iter_nodes, rewrite, substitute
 from workbench.ir.expr import Call, Expr, GlobalVar, IntImm, Op, Var
-from workbench.ir.type import PointerType, PrimType, TupleType, Type
+from workbench.ir.type import PointerType, PrimType, TupleType, Type, relations
 from workbench.relax.expr import ExternFunc, Function, ShapeExpr
 from workbench.relax.type import (
     AnyType,
@@ -134,6 +134,9 @@ def _func_check(base: FuncType, derived: FuncType) -> BaseCheckResult:
 def is_base_of(base: Type, derived: Type) -> bool:
     """Whether `derived` is a subtype of `base`."""
     return type_base_check(base, derived) is BaseCheckResult.PASS
+
+
+relations["is_base_of"] = is_base_of
 
 
 def type_lca(lhs: Type, rhs: Type) -> Type:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from workbench.ir.expr import Call, Expr, Op
@@ -20,12 +20,11 @@ Legalize = Callable[[BlockBuilder, Call], Expr]
 _ROUNDS = 8
 
 
-def _rule(call: Call, custom: Mapping[str, Legalize]) -> Legalize | None:
+def _rule(call: Call, custom: Mapping[str, Legalize | None]) -> Legalize | None:
     if not isinstance(call.op, Op):
         return None
-    own = custom.get(call.op.name)
-    if own is not None:
-        return own
+    if call.op.name in custom:
+        return custom[call.op.name]
     info: OpInfo | None = op_info(call)
     if info is None or info.legalize is None:
         return None
@@ -35,7 +34,11 @@ def _rule(call: Call, custom: Mapping[str, Legalize]) -> Legalize | None:
 
 @define_pass("relax.LegalizeOps")
 def LegalizeOps(
-    mod: IRModule, ctx: PassContext, *, customize_legalize_map: Mapping[str, Legalize] | None = None
+    mod: IRModule,
+    ctx: PassContext,
+    *,
+    customize_legalize_map: Mapping[str, Legalize] | None = None,
+    skip_ops: Sequence[str] | None = None,
 ) -> IRModule:
     """Replaces operators by calls of kernels, made as each operator's declaration says.
 
@@ -47,8 +50,10 @@ def LegalizeOps(
     and the calls remember the operator they implement (`span.origin`).
 
     customize_legalize_map : operator name → `(builder, call) → expression`, tried first.
+    skip_ops : names of operators to keep as they are.
     """
-    custom = dict(customize_legalize_map or {})
+    custom: dict[str, Legalize | None] = dict(customize_legalize_map or {})
+    custom.update(dict.fromkeys(skip_ops or ()))
     builder = BlockBuilder(mod)
     for gvar, func in mod.functions.items():
         if isinstance(func, Function):
@@ -61,7 +66,9 @@ def LegalizeOps(
     return mod.replace(functions=builder.get().functions)
 
 
-def _legalize(func: Function, builder: BlockBuilder, custom: Mapping[str, Legalize]) -> Function:
+def _legalize(
+    func: Function, builder: BlockBuilder, custom: Mapping[str, Legalize | None]
+) -> Function:
     def visit(binding: Any, run: BindingRewriter) -> None:
         call = binding.value
         rule = _rule(call, custom) if isinstance(call, Call) else None
