@@ -15,7 +15,7 @@ from workbench.tirx import op
 from workbench.tirx.analysis.side_effect import is_pure, jumps_out, uses_var
 from workbench.tirx.expr import GE, GT, LE, LT, Add, Mul, Sub
 from workbench.tirx.function import PrimFunc
-from workbench.tirx.stmt import For, ForKind, IfThenElse, SBlock, SeqStmt, Stmt, While
+from workbench.tirx.stmt import Evaluate, For, ForKind, IfThenElse, SBlock, SeqStmt, Stmt, While
 from workbench.tirx.transform.fold import substitute_fold
 from workbench.tirx.transform.stmt_simplify import conjuncts, simplify_body
 
@@ -95,18 +95,23 @@ class _Partition:
         last: Any = op.add(loop.min, loop.extent)
         begin, end = first, last
         decided: list[Any] = []
+        exact = True
         for condition in conditions:
             found = self.interval(loop, condition, inner)
             if found is None:
                 continue
-            low, high = found
+            low, high, sharp = found
+            exact = exact and sharp
             begin = begin if low is None else op.maximum(begin, low)
             end = end if high is None else op.minimum(end, high)
             decided.append(condition)
         if not decided:
             return None
         parts = self.parts(loop, None if begin is first else begin, end, last)
-        return None if parts is None else self.copies(loop, parts, decided)
+        if parts is None:
+            return None
+        # Outside the interval of a single condition that no inner loop takes part in, it is false.
+        return self.copies(loop, parts, decided, exact and len(decided) == 1)
 
     def parts(
         self, loop: For, begin: Any, end: Any, last: Any
@@ -133,13 +138,15 @@ class _Partition:
             return None
         return [(first, before, False), (start, length, True), (after, rest, False)]
 
-    def copies(self, loop: For, parts: list[Any], decided: list[Any]) -> list[For]:
+    def copies(self, loop: For, parts: list[Any], decided: list[Any], exact: bool) -> list[For]:
         out: list[For] = []
         for low, extent, main in parts:
             if isinstance(extent, IntImm) and extent.value <= 0:
                 continue
             var = Var(loop.loop_var.name, loop.loop_var.ty)
-            body = _without(loop.body, decided) if main else loop.body
+            body = loop.body
+            if main or exact:
+                body = _without(loop.body, decided, main)
             body = substitute_fold(body, {loop.loop_var: var}, renew=bool(out))
             kind = loop.kind
             if not main and kind is ForKind.PARALLEL and isinstance(extent, IntImm):
@@ -152,8 +159,11 @@ class _Partition:
 
     def interval(
         self, loop: For, condition: Any, inner: dict[int, For]
-    ) -> tuple[Expr | None, Expr | None] | None:
-        """[low, high) of the loop variable where the condition holds in all inner turns."""
+    ) -> tuple[Expr | None, Expr | None, bool] | None:
+        """[low, high) of the loop variable where the condition holds in all inner turns.
+
+        The last part tells whether it holds nowhere else.
+        """
         simplify = self.analyzer.simplify
         found = self.margins.get(id(condition))
         if found is None:
@@ -183,9 +193,9 @@ class _Partition:
         rest = simplify(rest)
         # slope * var + rest >= 0
         if slope > 0:
-            return op.ceildiv(op.multiply(rest, -1), IntImm(var.dtype, slope)), None
+            return op.ceildiv(op.multiply(rest, -1), IntImm(var.dtype, slope)), None, not slopes
         high = op.add(op.floordiv(rest, IntImm(var.dtype, -slope)), 1)
-        return None, high
+        return None, high, not slopes
 
 
 def _margin(condition: Any) -> Expr | None:
@@ -246,8 +256,8 @@ def _likely_conditions(loop: For) -> tuple[list[Any], dict[int, For]]:
     return found, inner
 
 
-def _without(body: Stmt, decided: list[Any]) -> Stmt:
-    """The body with conditions taken for true."""
+def _without(body: Stmt, decided: list[Any], holds: bool) -> Stmt:
+    """The body with conditions taken for true (or all of them for false)."""
     known = {id(c) for c in decided}
 
     def condition(node: IfThenElse) -> Generator[Any, Any, Any]:
@@ -260,6 +270,8 @@ def _without(body: Stmt, decided: list[Any]) -> Stmt:
             parts = conjuncts(test.args[0])
             left = [c for c in parts if id(c) not in known]
             if len(left) < len(parts):
+                if not holds:
+                    return Evaluate(IntImm("int32", 0)) if other is None else other
                 if not left:
                     return then
                 return node.replace(
