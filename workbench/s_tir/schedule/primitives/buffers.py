@@ -53,6 +53,17 @@ def _nth(entry: Entry, index: int, side: str) -> Var:
     return regions[index].buffer
 
 
+def check_not_updated(entry: Entry, buffer: Var) -> None:
+    """Raises ScheduleError if a block reads a buffer that it also writes."""
+    sides = (entry.stmt.reads, entry.stmt.writes)
+    if all(any(r.buffer is buffer for r in regions) for regions in sides):
+        raise ScheduleError(
+            f"{entry.label} updates {buffer.name}: it reads and writes it",
+            nodes=[entry.stmt],
+            hint="copy the buffer before decompose_reduction",
+        )
+
+
 def allocating_block(state: ScheduleState, entry: Entry, buffer: Var) -> Entry:
     """The enclosing block that allocates a buffer. Raises ScheduleError if none does."""
     for above in state.ancestors(entry.key):

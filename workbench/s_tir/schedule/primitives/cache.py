@@ -26,6 +26,7 @@ from workbench.s_tir.schedule.moves import Move
 from workbench.s_tir.schedule.primitives.body_rewrite import Reuse, replace_buffer
 from workbench.s_tir.schedule.primitives.buffers import (
     buffer_index_of,
+    check_not_updated,
     read_buffer,
     written_buffer,
 )
@@ -82,7 +83,7 @@ def copy_nest(
     source: Var, target: Var, name: str, region: Sequence[Range], loops: Sequence[Entry]
 ) -> Stmt:
     """Loops that copy a region of a buffer to the same place of another, below `loops`."""
-    builder = NestBuilder(analyzer_for(loops), keep_unit=True)
+    builder = NestBuilder(loops, keep_unit=True)
     iter_vars = [
         IterVar(Range(extent), Var(f"v{place}", extent.ty), IterType.DATA_PAR)
         for place, extent in enumerate(source.shape)
@@ -128,6 +129,7 @@ class CachePrimitives(ScheduleBase):
         check_storage_scope(storage_scope)
         entry = self.entry_of(block)
         buffer = read_buffer(entry, read_buffer_index)
+        check_not_updated(entry, buffer)
         scope = self.state.scope(entry.key)
         deps = self.state.dependences(scope.key)
         writers = self._single_writer(entry, buffer, deps.writers.get(buffer, []))
@@ -169,6 +171,7 @@ class CachePrimitives(ScheduleBase):
         check_storage_scope(storage_scope)
         entry = self.entry_of(block)
         buffer = written_buffer(entry, write_buffer_index)
+        check_not_updated(entry, buffer)
         scope = self.state.scope(entry.key)
         deps = self.state.dependences(scope.key)
         self._single_writer(entry, buffer, deps.writers.get(buffer, []))

@@ -81,8 +81,7 @@ def rebuilt_nest(
     state: ScheduleState, entry: Entry, loop: Entry, required: Required, keep_unit: bool
 ) -> tuple[Stmt, SBlockRealize]:
     """A block in new loops below `loop` that cover the required ranges."""
-    analyzer = analyzer_for([*loops_around(state, loop.key), loop])
-    builder = NestBuilder(analyzer, keep_unit)
+    builder = NestBuilder([*loops_around(state, loop.key), loop], keep_unit)
     block: SBlock = entry.stmt
     values = [builder.bind(v, required.get(id(v.var))) for v in block.iter_vars]
     realize = entry.realize.replace(iter_values=tuple(values), predicate=conjunction(builder.terms))

@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
-from workbench.arith import Analyzer
 from workbench.ir.expr import Expr, IntImm, Range, Var
-from workbench.s_tir.analysis.regions import difference
+from workbench.s_tir.analysis.blocks import analyzer_for, loop_ranges
+from workbench.s_tir.analysis.regions import IntervalOf, at_most, difference
+from workbench.s_tir.sblock_scope import Entry
 from workbench.tirx.expr import GE, LT, IterVar
 from workbench.tirx.stmt import For, ForKind, SBlockRealize, Stmt
 
 
 class NestBuilder:
-    """A loop nest around a block for given ranges of its variables."""
+    """A loop nest around a block for given ranges of its variables, inside other loops."""
 
-    def __init__(self, analyzer: Analyzer, keep_unit: bool) -> None:
-        self.analyzer = analyzer
+    def __init__(self, around: Sequence[Entry], keep_unit: bool) -> None:
+        self.analyzer = analyzer_for(around)
+        self.env: dict[Var, tuple[Any, Any]] = {}
+        for var, r in loop_ranges(around).items():
+            self.env[var] = (r.min, r.min + r.extent - 1)
         self.keep_unit = keep_unit
         self.loops: list[tuple[Var, Expr]] = []
         self.terms: list[Expr] = []
@@ -38,6 +43,7 @@ class NestBuilder:
         extent = extent if extent.dtype == var.dtype else extent.astype(var.dtype)
         self.loops.append((var, extent))
         self.analyzer.bind(var, Range(extent))
+        self.env[var] = (IntImm(var.dtype, 0), extent - 1)
         zero = isinstance(low, IntImm) and low.value == 0
         value = var if zero else low + var
         if low is not dom.min or extent is not dom.extent:
@@ -51,10 +57,17 @@ class NestBuilder:
 
     def _guard(self, value: Any, dom: Range) -> None:
         end = self.analyzer.simplify(dom.min + dom.extent)
-        if not self.analyzer.can_prove(value < end):
+        if not self.analyzer.can_prove(value < end) and not self._ends_before(value, end):
             self.terms.append(LT(value, end))
         if not self.analyzer.can_prove(value >= dom.min):
             self.terms.append(GE(value, dom.min))
+
+    def _ends_before(self, value: Any, end: Expr) -> bool:
+        """Whether the last value over all loops is below `end` (loops may end at a symbol)."""
+        reach = IntervalOf(self.env, self.analyzer)(value)
+        return reach is not None and at_most(
+            self.analyzer.simplify(reach[1] + 1), end, self.analyzer
+        )
 
     def build(self, realize: SBlockRealize) -> Stmt:
         """The loops around the realization, whose values are those that `bind` gave."""

@@ -23,6 +23,7 @@ from workbench.s_tir.schedule.instruction import primitive
 from workbench.s_tir.schedule.primitives.body_rewrite import BlockRewriter
 from workbench.s_tir.schedule.primitives.buffers import (
     buffer_index_of,
+    check_not_updated,
     read_buffer,
     written_buffer,
 )
@@ -76,6 +77,7 @@ class ReindexPrimitives(ScheduleBase):
         entry = self.entry_of(block)
         side, index = buffer
         old = (read_buffer if side == "read" else written_buffer)(entry, index)
+        check_not_updated(entry, old)
         indices = self._indices(entry, old, side)
         used = [v for v in entry.stmt.iter_vars if id(v.var) in vars_of(tuple(indices))]
         shape = [v.dom.min + v.dom.extent for v in used]
@@ -175,7 +177,7 @@ def _top(state: Any, entry: Entry, scope: Entry) -> Any:
 def _copy(
     old: Var, copy: Var, used: list[IterVar], indices: list[Expr], side: str
 ) -> tuple[Stmt, SBlock]:
-    builder = NestBuilder(Analyzer(), keep_unit=True)
+    builder = NestBuilder((), keep_unit=True)
     mapping: dict[Var, Expr] = {}
     iter_vars: list[IterVar] = []
     values: list[Expr] = []
