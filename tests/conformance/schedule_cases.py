@@ -747,7 +747,7 @@ def whole_conv(s):
 def script_of(function):
     """The script of a function without its head and comments."""
     lines = [line for line in function.script().splitlines() if not line.startswith("#")]
-    text = "\n".join(lines).strip().replace('"n"', "n")
+    text = "\n".join(lines).strip()
     return re.sub(r"T.float32\(([-\d.e+]+)\)", lambda m: f"T.float32({float(m[1])!r})", text)
 
 
