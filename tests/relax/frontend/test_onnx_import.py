@@ -177,3 +177,71 @@ def test_a_broken_graph_is_told() -> None:
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)])
     with pytest.raises(OnnxError, match="'r' reads 'nowhere', which no earlier node computes"):
         from_onnx(model)
+
+
+def _graph(nodes: list[Any], opset: int = 17) -> onnx.ModelProto:
+    graph = helper.make_graph(
+        nodes,
+        "g",
+        [tensor_info("x", X), tensor_info("w", np.ones((4, 5), "float32"))],
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT, None)],
+    )
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)])
+
+
+@pytest.mark.parametrize(
+    ("nodes", "opset", "message"),
+    [
+        (
+            [helper.make_node("Concat", ["x", "x"], ["y"], "c")],
+            17,
+            "Concat node 'c': the attribute 'axis' is missing",
+        ),
+        (
+            [helper.make_node("Softmax", ["x"], ["y"], "s", axes=1)],
+            17,
+            "Softmax node 's': operator set 17 has no attribute 'axes' here",
+        ),
+        (
+            [helper.make_node("Add", ["x"], ["y"], "a")],
+            17,
+            "Add node 'a': expected 2 inputs, got 1",
+        ),
+        (
+            [helper.make_node("Add", ["x", "x"], ["y"], "a", broadcast=1, axis=1)],
+            6,
+            "Add node 'a': the attribute axis = 1 is not supported",
+        ),
+        (
+            [helper.make_node("Relu", ["x"], ["y"], n) for n in "ab"],
+            17,
+            "Relu node 'b': its output 'y' has been computed before",
+        ),
+        ([helper.make_node("Relu", ["x"], ["y"])], 99, "operator set 99, the installed onnx"),
+        (
+            [helper.make_node("Add", ["x", "w"], ["y"], "a")],
+            17,
+            r"shapes \(2, 3\) and \(4, 5\) cannot be broadcast: 3 and 5",
+        ),
+    ],
+)
+def test_nodes_are_checked_against_their_schema(nodes: list[Any], opset: int, message: str) -> None:
+    with pytest.raises(OnnxError, match=message):
+        from_onnx(_graph(nodes, opset))
+
+
+def test_scales_must_give_whole_sizes() -> None:
+    image, scales = np.ones((1, 1, 4, 4), "float32"), np.array([1, 1, 0.6, 0.6], "float32")
+    model = single_node("Resize", {"x": image}, {"s": scales}, order=["x", "", "s"], mode="linear")
+    with pytest.raises(OnnxError, match="0.6.* of 4 elements gives no whole number"):
+        from_onnx(model)
+
+
+def test_dimensions_of_any_name_are_shared() -> None:
+    model = single_node(
+        "Add", {"x": X, "z": X}, dims={"x": ["batch size", 3], "z": ["batch size", 3]}
+    )
+    main = _main(model)
+    x, z = main.params
+    assert x.ty.dims[0] is z.ty.dims[0]
+    assert x.ty.dims[0].name == "batch_size"

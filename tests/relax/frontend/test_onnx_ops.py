@@ -140,6 +140,14 @@ case("Conv", {"x": _f(1, 3, 7, 8)}, {"w": _f(5, 3, 2, 2)}, auto_pad="SAME_LOWER"
 case("Conv", {"x": _f(1, 3, 10)}, {"w": _f(5, 3, 3)}, strides=[2], pads=[1, 2])
 case("Conv", {"x": _f(1, 2, 5, 6, 4)}, {"w": _f(3, 2, 2, 3, 2)}, pads=[1, 0, 0, 0, 1, 1])
 case("Conv", {"x": _f(1, 3, 6, 6), "w": _f(4, 3, 3, 3)})
+case(
+    "ConvTranspose",
+    {"x": _f(1, 1, 3, 3)},
+    {"w": _f(1, 2, 3, 3)},
+    strides=[3, 2],
+    output_shape=[10, 8],
+)
+case("Slice", {"x": _f(6, 4)}, {"b": _ints(0), "e": _ints(2)})
 case("ConvTranspose", {"x": _f(1, 3, 5, 5)}, {"w": _f(3, 4, 3, 3), "b": _f(4)}, strides=[2, 2])
 case(
     "ConvTranspose",

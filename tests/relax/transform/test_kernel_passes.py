@@ -149,6 +149,7 @@ def test_given_patterns_are_kept() -> None:
         (topi.transpose, [(4, 6)], False),
         (lambda x: topi.flip(x, 0), [(4, 6)], False),
         (topi.exp, [(4,)], False),
+        (lambda x: topi.strided_slice(x, [0], [2]), [(4, 6)], False),
     ],
 )
 def test_reshape_patterns(function: Any, shapes: Any, expected: bool) -> None:

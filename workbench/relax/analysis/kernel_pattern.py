@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from workbench.core.traverse import iter_nodes
@@ -130,7 +131,10 @@ def _uncast(e: Any) -> Any:
 
 
 def has_reshape_pattern(func: PrimFunc) -> bool:
-    """Whether the kernel's only effect is its input in row-major order under another shape."""
+    """Whether the kernel's only effect is its input in row-major order under another shape.
+
+    All of the input: a slice at its start keeps the positions too, and is no reshape.
+    """
     blocks = leaf_blocks(func)
     if blocks is None or len(blocks) != 1 or len(func.params) != 2:
         return False
@@ -152,11 +156,22 @@ def _positions_equal(axes: tuple[IterVar, ...], load: BufferLoad, store: BufferS
     for axis in axes:
         assert axis.dom is not None
         analyzer.bind(axis.var, axis.dom)
+    size = _product_of(store.buffer.shape)
+    for other in (load.buffer.shape, [a.dom.extent for a in axes if a.dom is not None]):
+        if not analyzer.can_prove_equal(_product_of(other), size):
+            return False
     read = _position(load.indices, load.buffer.shape)
     written = _position(store.indices, store.buffer.shape)
     if read is None or written is None:
         return read is written
     return bool(analyzer.can_prove_equal(read, written))
+
+
+def _product_of(extents: Iterable[Expr]) -> Expr:
+    total: Any = IntImm("int64", 1)
+    for extent in extents:
+        total = total * extent
+    return total
 
 
 def _position(indices: tuple[Expr, ...], shape: Any) -> Any:

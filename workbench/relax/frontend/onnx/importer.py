@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from workbench.core.errors import WorkbenchError
+from workbench.core.errors import WorkbenchError, did_you_mean
 from workbench.core.names import NameSupply, identifier
 from workbench.ir.expr import Expr, Var
 from workbench.ir.module import IRModule
@@ -27,6 +27,10 @@ from workbench.relax.type import TensorType
 
 #: Operator domains that mean the standard operator set.
 _STANDARD_DOMAINS = ("", "ai.onnx")
+
+
+#: Attributes that do not change what a node computes in inference.
+_WITHOUT_EFFECT = frozenset({"consumed_inputs", "is_test", "momentum", "ratio", "seed"})
 
 
 class UnsupportedOperators(OnnxError):
@@ -138,21 +142,33 @@ class _Importer:
             or next((declared[d] for d in _STANDARD_DOMAINS if d in declared), None)
             or max(declared.values())
         )
+        self._check_opset()
         self.values: dict[str, Value] = {}
         self.symbols: dict[str, Var] = {}
         self.names = NameSupply()
         self.bb = BlockBuilder()
         self.weights: list[tuple[Var, np.ndarray[Any, Any]]] = []
 
+    def _check_opset(self) -> None:
+        from onnx.defs import onnx_opset_version
+
+        newest = onnx_opset_version()
+        if not 1 <= self.opset <= newest:
+            raise OnnxError(
+                f"the model uses the operator set {self.opset}, the installed onnx package knows"
+                f" the sets 1 to {newest}",
+                hint="export the model for an older set, or upgrade the package onnx",
+            )
+
     # -- inputs ---------------------------------------------------------------------------------
 
     def symbol(self, name: str) -> Var:
         """The symbolic dimension of a name; names such as "?" stand for a new one each time."""
-        if not name or not name.isidentifier():
+        if not any(c.isalnum() for c in name):
             readable = identifier(name, "d").strip("_") or "d"
             return Var(self._symbol_name(readable), "int64")
         if name not in self.symbols:
-            self.symbols[name] = Var(self._symbol_name(name), "int64")
+            self.symbols[name] = Var(self._symbol_name(identifier(name, "d")), "int64")
         return self.symbols[name]
 
     def _symbol_name(self, hint: str) -> str:
@@ -285,18 +301,66 @@ class _Importer:
                     f"{node.op_type} node {name!r} reads {item!r}, which no earlier node computes"
                 )
             inputs.append(self.values[item] if item else None)
+        self.check_node(node, name)
         context = NodeContext(
             self.bb, node.op_type, name, inputs, _attributes(node, name), self.opset,
             sum(1 for o in node.output if o),
         )  # fmt: skip
         self.bb.span = Span(SourceName("onnx"), origin=f"{node.op_type} {name}")
         results = self.call(context)
+        self.check_ignored(context)
         for output, value in zip(node.output, results, strict=False):
             if output:
                 self.values[output] = self.bound(value, output)
         missing = [o for o in list(node.output)[len(results) :] if o]
         if missing:
             raise context.fail(f"the outputs {missing} are not supported")
+
+    def check_node(self, node: Any, name: str) -> None:
+        """Attributes and the number of inputs against the operator's schema in this set."""
+        from onnx import defs
+
+        what = f"{node.op_type} node {name!r}"
+        try:
+            schema = defs.get_schema(node.op_type, self.opset, "")
+        except defs.SchemaError as error:
+            raise OnnxError(f"{what}: {error}") from error
+        if schema.deprecated:
+            raise OnnxError(f"{what}: the operator is no longer part of operator set {self.opset}")
+        given = {a.name for a in node.attribute}
+        for unknown in sorted(given - set(schema.attributes)):
+            known = ", ".join(sorted(schema.attributes)) or "none"
+            raise OnnxError(
+                f"{what}: operator set {self.opset} has no attribute {unknown!r} here",
+                hint=did_you_mean(unknown, list(schema.attributes)) or f"its attributes: {known}",
+            )
+        for key, attribute in schema.attributes.items():
+            if attribute.required and key not in given:
+                raise OnnxError(f"{what}: the attribute {key!r} is missing")
+        if not schema.min_input <= len(node.input) <= schema.max_input:
+            takes = (
+                f"{schema.min_input}"
+                if schema.min_input == schema.max_input
+                else f"{schema.min_input} to {schema.max_input}"
+            )
+            raise OnnxError(f"{what}: expected {takes} inputs, got {len(node.input)}")
+        for output in node.output:
+            if output and output in self.values:
+                raise OnnxError(f"{what}: its output {output!r} has been computed before")
+
+    def check_ignored(self, context: NodeContext) -> None:
+        """Fails for an attribute that its converter did not look at, unless it says nothing."""
+        from onnx import defs, helper
+
+        unread = set(context.attrs) - context.read - _WITHOUT_EFFECT
+        for name in sorted(unread):
+            schema = defs.get_schema(context.op_type, self.opset, "")
+            default = schema.attributes[name].default_value
+            usual = helper.get_attribute_value(default) if default.type else None
+            usual = usual.decode() if isinstance(usual, bytes) else usual
+            value = context.attrs[name]
+            if not np.array_equal(value, usual):
+                raise context.fail(f"the attribute {name} = {value!r} is not supported")
 
     def call(self, context: NodeContext) -> list[Value]:
         try:

@@ -240,8 +240,20 @@ def _log_sum_exp(x: Expr, axes: Any, keepdims: bool) -> Expr:
     return op.add(total, op.max(x, axes, keepdims))
 
 
+def _of_bools(function: Any) -> Any:
+    """A reduction of numbers, for booleans too (any, all)."""
+
+    def reduce(x: Expr, axes: Any, keepdims: bool) -> Expr:
+        if getattr(x.ty, "dtype", None) != "bool":
+            return function(x, axes, keepdims)
+        return op.astype(function(op.astype(x, "uint8"), axes, keepdims), "bool")
+
+    return reduce
+
+
 for _name, _function in {
-    "ReduceSum": op.sum, "ReduceMean": op.mean, "ReduceMax": op.max, "ReduceMin": op.min,
+    "ReduceSum": op.sum, "ReduceMean": op.mean,
+    "ReduceMax": _of_bools(op.max), "ReduceMin": _of_bools(op.min),
     "ReduceProd": op.prod, "ReduceL2": _l2, "ReduceLogSumExp": _log_sum_exp,
     "ReduceL1": lambda x, a, k: op.sum(op.abs(x), a, k),
     "ReduceSumSquare": lambda x, a, k: op.sum(op.multiply(x, x), a, k),

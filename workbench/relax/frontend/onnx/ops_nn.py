@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from workbench.ir.expr import Expr, IntImm
 from workbench.relax import op
 from workbench.relax.expr import TupleGetItem
@@ -97,7 +95,9 @@ def conv_transpose(node: NodeContext) -> Expr:
         before, after = [], []
         for i in range(spatial):
             full = strides[i] * (sizes[i] - 1) + extra[i] + (kernel[i] - 1) * dilation[i] + 1
-            total = max(0, full - shape[-spatial:][i])
+            wanted = shape[-spatial:][i]
+            extra[i] += max(0, wanted - full)
+            total = max(0, full - wanted)
             small, large = total // 2, total - total // 2
             before.append(small if mode == "SAME_UPPER" else large)
             after.append(large if mode == "SAME_UPPER" else small)
@@ -397,11 +397,19 @@ def resize(node: NodeContext) -> Expr:
 
 
 def _scaled(node: NodeContext, dim: Expr, scale: float) -> Any:
+    """The size after scaling; the operator scales by the ratio of the sizes, so it must be exact.
+
+    (ONNX rounds the size down and still scales by the given factor.)
+    """
     if isinstance(dim, IntImm):
-        return int(np.floor(dim.value * np.float32(scale)))
+        exact = dim.value * float(scale)
+        size = round(exact)
+        if abs(exact - size) > 1e-4 * max(size, 1):
+            raise node.fail(f"the scale {scale} of {dim.value} elements gives no whole number")
+        return size
     if float(scale).is_integer():
         return simplify(dim * int(scale))
-    inverse = 1.0 / scale
-    if inverse.is_integer():
-        return simplify(dim // int(inverse))
-    raise node.fail(f"the symbolic size {dim} cannot be scaled by {scale}")
+    raise node.fail(
+        f"the symbolic size {dim} can be scaled by whole numbers only, got {scale}",
+        hint="give the input shapes: from_onnx(model, shape_dict={...})",
+    )

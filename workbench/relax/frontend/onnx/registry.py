@@ -77,6 +77,7 @@ class NodeContext:
     opset: int
     outputs: int = 1
     notes: list[str] = field(default_factory=list)
+    read: set[str] = field(default_factory=set)  # the attributes that were looked at
 
     def fail(self, message: str, hint: str = "") -> OnnxError:
         """An error that names the node."""
@@ -88,6 +89,7 @@ class NodeContext:
 
     def attr(self, name: str, default: Any = None) -> Any:
         """An attribute."""
+        self.read.add(name)
         return self.attrs.get(name, default)
 
     def value(self, index: int) -> Value:
