@@ -42,8 +42,25 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _MODULES = frozenset(
-    "arith cli core driver inspect ir models relax s_tir script target te testing tirx topi views"
-    " widgets".split()
+    [
+        "arith",
+        "cli",
+        "core",
+        "driver",
+        "inspect",
+        "ir",
+        "models",
+        "relax",
+        "s_tir",
+        "script",
+        "target",
+        "te",
+        "testing",
+        "tirx",
+        "topi",
+        "views",
+        "widgets",
+    ]
 )
 _NAMES = {
     "IRModule": ("workbench.ir", "IRModule"),

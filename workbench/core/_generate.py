@@ -178,7 +178,7 @@ def _with_children(cls: type, fields: Sequence[Field], scope: dict[str, Any]) ->
 
 
 def _compare(fields: Sequence[Field], scope: dict[str, Any]) -> list[str]:
-    """`compare(a, b, push, mode)`: pushes pairs last field first; returns a differing leaf field."""
+    """`compare(a, b, push, mode)`: pushes pairs, last field first; returns a differing leaf."""
     lines = ["def compare(a, b, push, mode):"]
     for f in fields:
         if f.shape == "leaf":

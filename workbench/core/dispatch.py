@@ -48,6 +48,7 @@ class Dispatch:
         return found
 
     def __call__(self, value: Any, *args: Any, **kwargs: Any) -> Any:
+        """Calls the handler of the value's type."""
         return self[type(value)](value, *args, **kwargs)
 
     def __contains__(self, cls: type) -> bool:

@@ -152,6 +152,7 @@ class NodeMeta(type):
     def __new__(
         mcls, name: str, bases: tuple[type, ...], space: dict[str, Any], kind: str = "", **kw: Any
     ) -> NodeMeta:
+        """Makes the class; see the class text."""
         declared: dict[str, str] = space.get("__annotations__", {})
         own: list[Field] = []
         for attr, annotation in declared.items():
@@ -359,7 +360,7 @@ def visited_fields(cls: type[Node]) -> tuple[Field, ...]:
 
 
 def _resolve(f: Field, cls: type) -> None:
-    """Finds out from the annotation whether a field holds a leaf, a node, a sequence or anything."""
+    """Finds out from the annotation what a field holds: a leaf, a node, a sequence, or anything."""
     if f.shape:
         return
     annotation: Any = MISSING

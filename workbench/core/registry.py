@@ -1,4 +1,4 @@
-"""Named registries. A name is declared once; a second declaration is an error, never an overwrite."""
+"""Named registries. A name is declared once; a second declaration is an error."""
 
 from __future__ import annotations
 

@@ -89,7 +89,7 @@ class _Comparison:
         return same_leaf(a, b)
 
     def mapping(self, a: dict[Any, Any], b: dict[Any, Any], mode: int) -> bool:
-        """Mappings are equal as sets of pairs when keyed by leaves, in order when keyed by nodes."""
+        """Mappings are equal as sets of pairs if keyed by leaves, in order if keyed by nodes."""
         if len(a) != len(b):
             return False
         if any(isinstance(k, Node) for k in a):

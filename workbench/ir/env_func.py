@@ -25,4 +25,5 @@ class EnvFunc(Node):
         return get_global_func(self.name)
 
     def __call__(self, *args: Any) -> Any:
+        """Calls the function."""
         return self.func(*args)

@@ -27,8 +27,8 @@ from workbench.ir.type import (
 )
 from workbench.runtime.dtype import DataType, DataTypeCode
 
-#: Operators by family and name ("add"): filled by the dialects. The family of an operand is what its
-#: type says (`Type.__family__`).
+#: Operators by family and name ("add"): filled by the dialects. The family of an operand is what
+#: its type says (`Type.__family__`).
 operators: dict[str, dict[str, Callable[..., Any]]] = {"prim": {}, "relax": {}, "buffer": {}}
 
 

@@ -57,12 +57,14 @@ class PassTimingInstrument(PassInstrument):
         self._stack: list[tuple[_Timing, float]] = []
 
     def run_before_pass(self, mod: Any, info: Any) -> None:
+        """See `PassInstrument`."""
         entry = _Timing(info.name)
         parent = self._stack[-1][0] if self._stack else self._root
         parent.inner.append(entry)
         self._stack.append((entry, time.perf_counter()))
 
     def run_after_pass(self, mod: Any, info: Any) -> None:
+        """See `PassInstrument`."""
         entry, start = self._stack.pop()
         entry.seconds = time.perf_counter() - start
 
@@ -91,6 +93,7 @@ class PrintBeforeAll(_Print):
     """Prints the module before every pass."""
 
     def run_before_pass(self, mod: Any, info: Any) -> None:
+        """See `PassInstrument`."""
         self.write(f"before {info.name}:\n{mod}")
 
 
@@ -98,6 +101,7 @@ class PrintAfterAll(_Print):
     """Prints the module after every pass."""
 
     def run_after_pass(self, mod: Any, info: Any) -> None:
+        """See `PassInstrument`."""
         self.write(f"after {info.name}:\n{mod}")
 
 
@@ -112,12 +116,14 @@ class DumpIR(PassInstrument):
         self.counter = 0
 
     def enter_pass_ctx(self) -> None:
+        """See `PassInstrument`."""
         self.dump_dir.mkdir(parents=True, exist_ok=True)
         if self.refresh:
             for old in self.dump_dir.glob("[0-9]*_*.py"):
                 old.unlink()
 
     def run_after_pass(self, mod: Any, info: Any) -> None:
+        """See `PassInstrument`."""
         name = info.name.replace(".", "_")
         (self.dump_dir / f"{self.counter:03d}_{name}.py").write_text(str(mod), encoding="utf-8")
         self.counter += 1

@@ -71,12 +71,12 @@ class PassContext:
         self.instruments: tuple[PassInstrument, ...] = tuple(instruments or ())
         self.config = dict(config or {})
         self.trace = trace
-        self._tokens: list[Token[PassContext]] = []
+        self._tokens: list[Token[PassContext | None]] = []
 
     @staticmethod
     def current() -> PassContext:
         """The innermost context (a default one outside any)."""
-        return _context.get()
+        return _context.get() or _outermost
 
     def __enter__(self) -> PassContext:
         for instrument in self.instruments:
@@ -118,7 +118,8 @@ class PassContext:
         return self.config.get(key, default)
 
 
-_context: ContextVar[PassContext] = ContextVar("workbench_pass_context", default=PassContext())
+_outermost = PassContext()
+_context: ContextVar[PassContext | None] = ContextVar("workbench_pass_context", default=None)
 
 
 class Pass:
@@ -201,6 +202,7 @@ class Sequential(Pass):
         self.info = PassInfo(name, opt_level, tuple(required))
 
     def transform(self, mod: IRModule, ctx: PassContext) -> IRModule:
+        """Runs the work on a module."""
         for item in self.passes:
             if isinstance(item, Pass):
                 if not ctx.enabled(item.info):
@@ -232,9 +234,11 @@ class FunctionPass(Pass):
         self._options = options
 
     def options(self) -> dict[str, Any]:
+        """The options this pass was made with."""
         return dict(self._options)
 
     def transform(self, mod: IRModule, ctx: PassContext) -> IRModule:
+        """Runs the work on a module."""
         options = {**ctx.options(self.info.name), **self._options}
         if self.level == "module":
             return self.run(mod, ctx, **options)

@@ -419,6 +419,8 @@ class BlockBuilder:
                 self._close_block(frame)
             frame.dataflow = False
             body = self.as_leaf(value.body)
+        if body is value.body and same_blocks(blocks, value.blocks):
+            return value
         return SeqExpr(blocks, body)
 
     def _if(self, value: If) -> If:
@@ -427,7 +429,20 @@ class BlockBuilder:
         ty = value.ty
         if ty is None and yes.ty is not None and no.ty is not None:
             ty = type_lca(yes.ty, no.ty)
+        same = cond is value.cond and yes is value.true_branch and no is value.false_branch
+        if same and ty is value.ty:
+            return value
         return If(cond, yes, no, ty=ty, span=value.span)
+
+
+def same_blocks(new: list[BindingBlock], old: tuple[BindingBlock, ...]) -> bool:
+    """Whether the blocks hold the very same bindings."""
+    return len(new) == len(old) and all(
+        type(a) is type(b)
+        and len(a.bindings) == len(b.bindings)
+        and all(x is y for x, y in zip(a.bindings, b.bindings, strict=True))
+        for a, b in zip(new, old, strict=True)
+    )
 
 
 _LEAVES = (Var, Constant, GlobalVar, ExternFunc, Op, ShapeExpr, StringImm, DataTypeImm)

@@ -1,4 +1,4 @@
-"""Expressions of the graph IR, in A-normal form once normalised: every call is bound to a variable."""
+"""Expressions of the graph IR, in A-normal form once normalised: calls are bound to variables."""
 
 from __future__ import annotations
 
@@ -281,7 +281,7 @@ def prim_value(value: Any) -> Expr:
 
 
 def convert_to_expr(value: Any) -> Expr:
-    """Python values as expressions: tuples and lists as `Tuple`, numbers as scalars, str as StringImm."""
+    """Python values as expressions: sequences as `Tuple`, numbers as scalars, str as StringImm."""
     if isinstance(value, Expr):
         return value
     if isinstance(value, (tuple, list)):

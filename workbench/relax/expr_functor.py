@@ -29,7 +29,7 @@ from workbench.ir.module import IRModule
 from workbench.ir.span import Span
 from workbench.ir.type import Type
 from workbench.relax.analysis.type_relation import is_base_of
-from workbench.relax.block_builder import BlockBuilder
+from workbench.relax.block_builder import BlockBuilder, same_blocks
 from workbench.relax.expr import (
     Binding,
     BindingBlock,
@@ -292,7 +292,7 @@ class PyExprMutator(_Functor):
             else:
                 value = expr
             body = self.builder_.as_leaf(self.visit_expr(value))
-        if isinstance(expr, SeqExpr) and body is expr.body and _same_blocks(blocks, expr.blocks):
+        if isinstance(expr, SeqExpr) and body is expr.body and same_blocks(blocks, expr.blocks):
             return expr
         return SeqExpr(blocks, body, span=expr.span)
 
@@ -451,16 +451,6 @@ class PyExprMutator(_Functor):
     def visit_span(self, span: Span) -> Span:
         """Not called: spans are metadata."""
         return span
-
-
-def _same_blocks(new: list[BindingBlock], old: tuple[BindingBlock, ...]) -> bool:
-    """Whether the blocks hold the very same bindings."""
-    return len(new) == len(old) and all(
-        type(a) is type(b)
-        and len(a.bindings) == len(b.bindings)
-        and all(x is y for x, y in zip(a.bindings, b.bindings, strict=True))
-        for a, b in zip(new, old, strict=True)
-    )
 
 
 _C = TypeVar("_C", bound=type)

@@ -3,6 +3,8 @@
 Each case runs twice: with constant shapes and with symbolic ones.
 """
 
+# ruff: noqa: E501  (a table: one case a line)
+
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -217,10 +219,10 @@ case(
     [_f(2, 3, 4, 4), _f(3), _f(3)],
     lambda x, g, b: _norm(x, (2, 3)) * g[:, None, None] + b[:, None, None],
 )
-case("nn.group_norm", lambda x, g, b: op.nn.group_norm(x, g, b, 2, 1, [2, 3]), [_f(2, 4, 3, 3), _f(4), _f(4)],  # noqa: E501
-     lambda x, g, b: _norm(x.reshape(2, 2, 2, 3, 3), (2, 3, 4)).reshape(x.shape) * g[:, None, None] + b[:, None, None])  # fmt: skip # noqa: E501
+case("nn.group_norm", lambda x, g, b: op.nn.group_norm(x, g, b, 2, 1, [2, 3]), [_f(2, 4, 3, 3), _f(4), _f(4)],
+     lambda x, g, b: _norm(x.reshape(2, 2, 2, 3, 3), (2, 3, 4)).reshape(x.shape) * g[:, None, None] + b[:, None, None])  # fmt: skip
 case("nn.batch_norm", lambda *a: op.nn.batch_norm(*a, axis=1, training=False), [_f(2, 3, 4), _f(3), _f(3), _f(3), _f(3)],
-     lambda x, g, b, m, v: ((x - m[:, None]) / np.sqrt(v[:, None] + 1e-5) * g[:, None] + b[:, None], m, v))  # fmt: skip # noqa: E501
+     lambda x, g, b, m, v: ((x - m[:, None]) / np.sqrt(v[:, None] + 1e-5) * g[:, None] + b[:, None], m, v))  # fmt: skip
 case(
     "nn.pad",
     lambda x: op.nn.pad(x, [1, 2, 0, 1], pad_value=0.5),
@@ -368,7 +370,9 @@ case("meshgrid", lambda a, b: op.meshgrid((a, b)), [_f(2), _f(3)],
 case("where", lambda x, m: op.masked_fill(x, m, 9.0), [_f(2, 3), _b(2, 3)],
      lambda x, m: np.where(m, np.float32(9), x))  # fmt: skip
 case("eye", lambda: op.eye(3, 4, 1, "int32"), [], lambda: np.eye(3, 4, 1, "int32"))
-case("eye_like", lambda x: op.eye_like(x, -1), [_f(3, 3)], lambda x: np.eye(3, k=-1, dtype="float32"))
+case(
+    "eye_like", lambda x: op.eye_like(x, -1), [_f(3, 3)], lambda x: np.eye(3, k=-1, dtype="float32")
+)
 case("hamming_window", lambda: op.hamming_window(6, False, 0.54, 0.46, "float32"), [],
      lambda: np.hamming(6).astype("float32"))  # fmt: skip
 case("quantize", lambda x, s, z: op.quantize(x * const(100.0), s, z, axis=1),

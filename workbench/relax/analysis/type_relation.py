@@ -1,4 +1,4 @@
-"""Relations between types: subtyping, least common ancestor, erasure, matching of symbolic shapes."""
+"""Relations between types: subtypes, least common ancestor, erasure, matching of shapes."""
 
 from __future__ import annotations
 

@@ -13,7 +13,6 @@ from workbench.relax.analysis.type_relation import TypeInferenceError, same_dim
 from workbench.relax.expr import Tuple, const
 from workbench.relax.type import ShapeType, TensorType, as_dim
 
-
 _TYPED_NUMBER = re.compile(r"T\.u?int(?:32|64)\((-?\d+)\)")
 
 

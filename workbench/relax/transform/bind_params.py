@@ -52,7 +52,8 @@ def BindSymbolicVars(
     for gvar, func in mod.functions.items():
         if isinstance(func, Function) and func_name in (None, gvar.name_hint):
             values = dimension_values(func, binding_map)
-            found.update(k for k in binding_map for v in values if k is v or (isinstance(k, str) and k == v.name))
+            names = {v.name for v in values}
+            found.update(k for k in binding_map if k in names or any(k is v for v in values))
             mod = mod.with_func(gvar, substitute(func, values))
     for key in binding_map:
         if key not in found:

@@ -175,7 +175,7 @@ def slice_(node: NodeContext) -> Expr:
 
 
 def _clamp(bound: Any, dim: Expr, step: int, start: bool) -> Any:
-    """Bounds far outside mean "to the end"; they are brought into the int64 range of the operator."""
+    """Bounds far outside mean "to the end"; they are brought into the range of the operator."""
     if not isinstance(bound, int):
         return bound
     if isinstance(dim, IntImm):
