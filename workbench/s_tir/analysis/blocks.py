@@ -299,14 +299,18 @@ def swept_regions(
 ) -> list[list[Range]]:
     """Regions of a block in terms of loops, swept over the loops below `above`."""
     env: dict[Var, tuple[Any, Any]] = {}
+    single: dict[Var, Expr] = {}
     for loop in state.loops_above(entry.key):
         if state.is_below(loop.key, above):
             low, extent = loop.stmt.min, loop.stmt.extent
-            env[loop.stmt.loop_var] = (low, _last(low, extent, analyzer))
+            if isinstance(extent, IntImm) and extent.value == 1:
+                single[loop.stmt.loop_var] = low
+            else:
+                env[loop.stmt.loop_var] = (low, _last(low, extent, analyzer))
     binding = bindings(entry.realize)
     out: list[list[Range]] = []
     for region in regions:
-        at_loops = [substitute(r, binding) for r in region.region]
+        at_loops = [substitute(substitute(r, binding), single) for r in region.region]
         out.append(relax_region(at_loops, env, analyzer, region.buffer.shape))
     return out
 

@@ -137,6 +137,7 @@ class _Tiler:
         tile = choose_tile(self.spatial, self.reduce, reads, output, self.cpu)
         if tile is None:
             return None
+        self._end_with_rows(tile, entry)
         self._pack(tile)
         contiguous = output.step(self.spatial[tile.vector].inner) == 1
         out = sch.cache_write(main, 0, "local") if contiguous else self._local_sums(tile)
@@ -189,6 +190,22 @@ class _Tiler:
                 self.s_loops.append(loop)
             else:
                 self.r_loops.append(loop)
+
+    def _end_with_rows(self, tile: Tile, entry: Any) -> None:
+        """Takes fewer vectors where tiles along fused variables would end in the middle of a row.
+
+        What such a tile computes is no box of the output, so that nothing can store it at once.
+        """
+        variables = self.spatial[tile.vector].variables
+        if len(variables) < 2:
+            return
+        inner = next(v for v in entry.stmt.iter_vars if v.var is variables[-1])
+        row = self.hints.of(inner.dom.extent)
+        for vectors in range(tile.vectors, 0, -1):
+            width = vectors * tile.lanes
+            if row % width == 0 or width % row == 0:
+                tile.vectors = vectors
+                return
 
     # Operands and result
 
@@ -256,8 +273,8 @@ class _Tiler:
         inner = [v1, v2] if r1 is None else [r1, v1, v2]
         sch.reorder(*outer, *k_outer, *k_inner, *inner)
         self._panels(tile, depth, v0, outer, reads)
-        sch.reverse_compute_at(out, outer[-1])
-        self._store_loops(out, contiguous, tile, len(outer))
+        if attempt(lambda: sch.reverse_compute_at(out, outer[-1])):
+            self._store_loops(out, contiguous, tile, len(outer))
         alone = outer[0] is v0 and v0 in self._ragged(tile, v0, r0)
         whole = [x for x in outer if x not in ragged]
         self._parallel(outer[:1] if alone or not whole else whole, tile)

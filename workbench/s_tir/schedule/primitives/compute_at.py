@@ -31,6 +31,7 @@ from workbench.s_tir.schedule.base import ScheduleBase
 from workbench.s_tir.schedule.error import ScheduleError
 from workbench.s_tir.schedule.instruction import primitive
 from workbench.s_tir.schedule.moves import Move
+from workbench.s_tir.schedule.primitives.exact_region import is_exact_box
 from workbench.s_tir.schedule.primitives.nest import NestBuilder
 from workbench.s_tir.schedule.random_variable import LoopRV, SBlockRV
 from workbench.s_tir.schedule.state import ScheduleState, replace_stmts
@@ -297,6 +298,14 @@ class ComputeAtPrimitives(ScheduleBase):
                     sweep = swept_regions
                     made = sweep(self.state, producer, [write], target.key, analyzer)[0]
                     total = sweep(self.state, producer, [write], scope.key, analyzer)[0]
+                    if not is_exact_box(self.state, producer, made, target.key, analyzer):
+                        raise ScheduleError(
+                            f"one iteration of {target.label} writes a part of "
+                            f"{write.buffer.name} that is no box: {entry.label} would read "
+                            "elements that are not computed yet",
+                            nodes=[target.stmt, producer.stmt],
+                            hint="choose tiles that end where rows end, or a loop further out",
+                        )
                     pairs.append((read.region, made))
                     totals.append((read.region, total))
         wanted = variable_ranges(pairs, entry.stmt)
