@@ -115,3 +115,13 @@ def test_field_options_must_agree() -> None:
     with pytest.raises(AssertionError):
         field(init=False)
     assert isinstance(_loop(), Node)
+
+
+def test_what_is_inside_a_mapping_is_frozen_too() -> None:
+    i = Var("i", "int32")
+    nested = {"outer": {"inner": [1, {"x": 2}]}}
+    loops = [For(i, 0, 8, ForKind.SERIAL, Evaluate(0), annotations=nested) for _ in range(2)]
+    assert structural_equal(*loops)
+    assert loops[0].annotations["outer"]["inner"] == (1, {"x": 2})
+    with pytest.raises(FrozenNodeError):
+        loops[0].annotations["outer"]["more"] = 1

@@ -118,10 +118,19 @@ def as_tuple(value: Iterable[Any]) -> tuple[Any, ...]:
 
 
 def freeze_map(value: Mapping[Any, Any] | None) -> FrozenMap:
-    """A `FrozenMap` of any mapping; None is the empty one."""
-    if type(value) is FrozenMap:
+    """A `FrozenMap` of any mapping, with what is inside frozen too; None is the empty one."""
+    if isinstance(value, FrozenMap):
         return value
-    return FrozenMap(value or {})
+    return FrozenMap({key: freeze(item) for key, item in (value or {}).items()})
+
+
+def freeze(value: Any) -> Any:
+    """Lists as tuples and dictionaries as `FrozenMap`s, all the way down; others as they are."""
+    if isinstance(value, (list, tuple)):
+        return tuple(map(freeze, value))
+    if isinstance(value, dict):
+        return freeze_map(value)
+    return value
 
 
 #: All node classes by type key ("tirx.For").

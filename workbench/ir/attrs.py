@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from workbench.core.node import FrozenMap
+from workbench.core.node import FrozenMap, freeze
 
 
 class Attrs(FrozenMap):
@@ -15,7 +15,7 @@ class Attrs(FrozenMap):
 
     def __init__(self, content: Any = ()) -> None:
         pairs = content.items() if isinstance(content, Mapping) else content
-        super().__init__((k, _freeze(v)) for k, v in pairs)
+        super().__init__((k, freeze(v)) for k, v in pairs)
 
     def __getattr__(self, name: str) -> Any:
         try:
@@ -39,14 +39,6 @@ class Attrs(FrozenMap):
 
 #: TVM's name for the attributes of functions.
 DictAttrs = Attrs
-
-
-def _freeze(value: Any) -> Any:
-    if isinstance(value, list):
-        return tuple(map(_freeze, value))
-    if isinstance(value, dict) and not isinstance(value, FrozenMap):
-        return FrozenMap({k: _freeze(v) for k, v in value.items()})
-    return value
 
 
 def as_attrs(value: Any) -> Attrs:

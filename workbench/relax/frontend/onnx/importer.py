@@ -359,7 +359,7 @@ class _Importer:
             usual = helper.get_attribute_value(default) if default.type else None
             usual = usual.decode() if isinstance(usual, bytes) else usual
             value = context.attrs[name]
-            if not np.array_equal(value, usual):
+            if usual is None or not np.array_equal(value, usual):
                 raise context.fail(f"the attribute {name} = {value!r} is not supported")
 
     def call(self, context: NodeContext) -> list[Value]:
