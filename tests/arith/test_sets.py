@@ -255,3 +255,25 @@ def test_random_equation_systems(seed):
                 old = substitute(expr, result.src_to_dst)
                 assert evaluate(old, env) == env[new]
     assert found == solutions
+
+
+def test_bounds_of_unsigned_differences_stay_in_their_type():
+    """-51 is no value of an unsigned type, so the bound is written as a difference."""
+    from workbench import tirx
+
+    x = tirx.Var("x", "uint64")
+    rest = (tirx.const(51, "uint64") - x % tirx.const(51, "uint64")).astype("int32")
+    analyzer = Analyzer()
+    assert not analyzer.can_prove(tirx.max(rest, 1) < 1)
+    assert analyzer.can_prove(tirx.max(rest, 1) >= 1)
+
+
+def test_sets_of_sums_that_wrap_around():
+    from workbench import tirx
+
+    i = tirx.Var("i", "int32")
+    analyzer = Analyzer()
+    value = (tirx.const(3, "uint8") - (i + 3).astype("uint8")).astype("int32")
+    found = analyzer.int_set(value, {i: tirx.Range(0, 4)})  # 0, 255, 254, 253
+    assert int(found.min_value) <= 0
+    assert int(found.max_value) >= 255

@@ -210,7 +210,8 @@ def _plus(a: Any, b: Any) -> Any:
 
 def _minus(a: Any, b: Any) -> Any:
     if type(b) is IntImm:
-        return _plus(a, imm(b.ty, -b.value))
+        negated = imm(b.ty, -b.value)
+        return make_sub(a, b) if negated is None else _plus(a, negated)
     return imm(a.ty, 0) if same(a, b) else make_sub(a, b)
 
 
@@ -292,6 +293,10 @@ class _Evaluator:
                     return (node, node)
                 point = make[cls](*values)
                 return (point, point)
+        if rule is not None and cls in _MAY_WRAP and kind_of(node.ty) == WRAP:
+            # The ends of such a sum may wrap around apart: only bounds that know of it hold.
+            low, high = self.analyzer.bounds.value(node)
+            return self.constants(node.ty, low, high)
         if rule is not None:
             return rule(self, below[0], below[1])
         if cls is Select or (cls is Call and below):
@@ -309,7 +314,9 @@ class _Evaluator:
 
     def constants(self, ty: Any, low: int, high: int) -> Ends:
         least, most = imm(ty, low), imm(ty, high)
-        return (least or _NEG, most or _POS) if kind_of(ty) != OTHER_KIND else _ALL
+        if kind_of(ty) == OTHER_KIND:
+            return _ALL
+        return (_NEG if least is None else least, _POS if most is None else most)
 
     def depends(self, node: Any) -> bool:
         """Whether a node contains a variable that has a domain."""
@@ -482,6 +489,7 @@ _RULES: dict[type, Callable[[_Evaluator, Ends, Ends], Ends]] = {
     Max: _maximum,
 }
 _BOOLEAN = (CmpOp, LogicalOp, Not)
+_MAY_WRAP = (Add, Sub, Mul)
 
 
 def _domains(dom_map: Mapping[Any, Any]) -> dict[int, Ends]:

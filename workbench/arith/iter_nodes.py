@@ -154,7 +154,8 @@ class Arithmetic:
     def like(value: Any, other: Any) -> Any:
         """A constant in the type of another expression."""
         if type(value) is IntImm and value.ty != other.ty:
-            return imm(other.ty, value.value) or value
+            found = imm(other.ty, value.value)
+            return value if found is None else found
         return value
 
     def times(self, a: Any, b: Any) -> Any:

@@ -87,7 +87,8 @@ def detect_linear_equation(expr: Any, var_list: Sequence[Any]) -> list[Expr]:
             return []
         coeff = analyzer.simplify(found[0])
         if coeff.ty != var.ty and type(coeff) is IntImm:
-            coeff = imm(var.ty, coeff.value) or coeff
+            same_type = imm(var.ty, coeff.value)
+            coeff = coeff if same_type is None else same_type
         if uses(coeff, variables):
             return []
         out.append(coeff)

@@ -199,7 +199,8 @@ class Rewriter:
                     return truth(var.ty, value)
         known = analyzer.bounds.vars.get(id(var))
         if known is not None and known[1][0] == known[1][1]:
-            return imm(var.ty, known[1][0]) or var
+            value = imm(var.ty, known[1][0])
+            return var if value is None else value
         return var
 
     def let(self, node: Let, stack: list[Any]) -> Any:
