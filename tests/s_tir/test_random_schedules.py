@@ -11,6 +11,8 @@ from hypothesis import strategies as st
 
 from workbench.core import assert_structural_equal, structural_equal
 from workbench.s_tir import Schedule, Trace
+from workbench.s_tir.build import build
+from workbench.s_tir.pipeline import default_tir_pipeline
 from workbench.testing.schedules import (
     apply_random_primitives,
     arguments,
@@ -43,6 +45,32 @@ def test_random_primitives_keep_the_meaning(func, data):
         got = outputs_of(version, given_arrays)
         for a, b in zip(want, got, strict=True):
             assert np.array_equal(a, b), f"{run.applied}\n{sch.trace}\n{sch.mod}"
+
+
+@settings(common, max_examples=max(10, EXAMPLES // 2))
+@given(te_programs(), st.data())
+def test_scheduled_programs_keep_the_meaning_when_lowered(func, data):
+    given_arrays = arguments(func)
+    want = outputs_of(func, given_arrays)
+    sch = Schedule(func, error_render_level="none")
+    apply_random_primitives(sch, data.draw, 8)
+    lowered = default_tir_pipeline()(sch.mod)
+    got = outputs_of(lowered, given_arrays)
+    for a, b in zip(want, got, strict=True):
+        assert np.array_equal(a, b), f"{sch.trace}\n{sch.mod}\n{lowered}"
+
+
+@settings(common, max_examples=max(5, EXAMPLES // 8))
+@given(te_programs(), st.data())
+def test_scheduled_programs_compute_the_same_as_machine_code(func, data):
+    given_arrays = arguments(func)
+    want = outputs_of(func, given_arrays)
+    sch = Schedule(func, error_render_level="none")
+    apply_random_primitives(sch, data.draw, 8)
+    got = [a.copy() for a in given_arrays]
+    build(sch.mod, {"kind": "llvm", "opt-level": 0, "cache": False})["main"](*got)
+    for a, b in zip(want, got, strict=True):
+        assert np.array_equal(a, b), f"{sch.trace}\n{sch.mod}"
 
 
 @settings(common, max_examples=max(10, EXAMPLES // 4))
