@@ -336,12 +336,22 @@ _INF = float("inf")
 def load_printer(cls: type) -> Callable[..., Any] | None:
     """Imports the script package of the dialect that declares `cls`; its printer or None."""
     parts = cls.__module__.split(".")
-    if len(parts) > 1 and parts[0] == "workbench" and parts[1] not in ("core", "runtime"):
-        name = f"workbench.{parts[1]}.script"
-        if name not in sys.modules and importlib.util.find_spec(name) is not None:
-            importlib.import_module(name)  # seam: the printers of a dialect are loaded on first use
-            return printers.find(cls)
+    if len(parts) > 1 and parts[0] == "workbench" and load_dialect(parts[1]):
+        return printers.find(cls)
     return None
+
+
+def load_dialect(name: str) -> bool:
+    """Imports the script package of a dialect, unless it has none or is loaded already."""
+    module = f"workbench.{name}.script"
+    if name in ("core", "runtime") or module in sys.modules:
+        return False
+    if importlib.util.find_spec(f"workbench.{name}") is None:
+        return False
+    if importlib.util.find_spec(module) is None:
+        return False
+    importlib.import_module(module)  # seam: the printers of a dialect are loaded on first use
+    return True
 
 
 #: Printed before and after a program: function(printer, value).

@@ -24,7 +24,13 @@ from workbench.ir.module import IRModule
 from workbench.ir.span import SequentialSpan, SourceName, Span
 from workbench.ir.type import FuncType, PointerType, PrimType, TupleType
 from workbench.script.doc import ATOM, UNARY, Doc, call, join, literal, mapping, seq, text
-from workbench.script.printer import RESERVED, Printer, attribute_printers, prints
+from workbench.script.printer import (
+    RESERVED,
+    Printer,
+    attribute_printers,
+    load_dialect,
+    prints,
+)
 from workbench.target import Target
 
 #: How a call of an operator is written: the part of its name before the first dot → function.
@@ -99,7 +105,10 @@ def _op(node: Op, p: Printer) -> Doc:
 @prints(Call)
 def _call(node: Call, p: Printer) -> Doc:
     if isinstance(node.op, Op):
-        printer = call_printers.get(node.op.name.partition(".")[0], call_printers[""])
+        family = node.op.name.partition(".")[0]
+        if family not in call_printers:
+            load_dialect(family)
+        printer = call_printers.get(family, call_printers[""])
     else:
         printer = call_printers.get("relax function" if p.prefix == "R" else "", _raw_call)
     return printer(node, p)
