@@ -10,13 +10,19 @@ from typing import TYPE_CHECKING, Any
 from workbench import runtime
 from workbench.runtime import (
     DataType,
+    DataTypeCode,
     Device,
+    Object,
     cpu,
     cuda,
     device,
+    ext_dev,
     get_global_func,
+    metal,
     opencl,
     register_global_func,
+    rocm,
+    vulkan,
 )
 
 if TYPE_CHECKING:
@@ -90,8 +96,10 @@ def __dir__() -> list[str]:
 
 __all__ = [
     "DataType",
+    "DataTypeCode",
     "Device",
     "IRModule",
+    "Object",
     "arith",
     "build",
     "compile",
@@ -100,13 +108,16 @@ __all__ = [
     "cuda",
     "device",
     "driver",
+    "ext_dev",
     "get_global_func",
     "inspect",
     "instrument",
     "ir",
+    "metal",
     "opencl",
     "register_global_func",
     "relax",
+    "rocm",
     "runtime",
     "s_tir",
     "script",
@@ -118,5 +129,6 @@ __all__ = [
     "trace",
     "transform",
     "views",
+    "vulkan",
     "widgets",
 ]

@@ -1,8 +1,8 @@
 """Describe the public names of a package as JSON: `python describe.py ROOT NAMESPACE...`.
 
-Runs in either interpreter (this project's or the reference's) and uses nothing but introspection, so the two
-outputs can be compared. A name is public when it has no leading underscore and belongs to the package: a module
-of it, a class or function defined in it, or a value (constants, instances).
+Runs in either interpreter (this project's or the reference's) and uses nothing but introspection,
+so that the two outputs can be compared. A name is public when it has no leading underscore and
+belongs to the package: a module of it, a class or function defined in it, or a value.
 """
 
 import importlib

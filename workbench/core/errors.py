@@ -71,6 +71,11 @@ class StructuralMismatch(WorkbenchError, ValueError):
         self.rhs = rhs
 
 
+#: TVM's names of errors: programs catch what the compiler refuses by them.
+InternalError = WorkbenchError
+DiagnosticError = WorkbenchError
+
+
 def did_you_mean(name: str, known: Iterable[str]) -> str:
     """A sentence with the nearest known names, or an empty string."""
     near = difflib.get_close_matches(name, list(known), n=3, cutoff=0.6)

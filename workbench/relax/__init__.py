@@ -27,6 +27,7 @@ from workbench.relax.expr import (
     VarBinding,
     const,
     convert_to_expr,
+    extern,
     get_shape_of,
     prim_value,
 )
@@ -127,6 +128,7 @@ __all__ = [
     "call_tir_inplace",
     "const",
     "convert_to_expr",
+    "extern",
     "get_shape_of",
     "op",
     "prim_value",

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from workbench.core.node import DEF, META, Node, as_tuple, field, init_fields
 from workbench.ir.attrs import as_attrs
-from workbench.ir.expr import Call, Expr, GlobalVar, IntImm, StringImm, Var, as_expr
+from workbench.ir.expr import Call, Expr, FloatImm, GlobalVar, IntImm, StringImm, Var, as_expr
 from workbench.ir.function import BaseFunc
 from workbench.ir.span import Span
 from workbench.ir.type import MaybeType, TupleType, Type, TypeOf, prim_type
@@ -40,6 +40,9 @@ class ShapeExpr(Expr):
 
     def __getitem__(self, index: Any) -> Any:
         return self.values[index]
+
+    def __iter__(self) -> Iterator[Expr]:  # type: ignore[override]
+        return iter(self.values)
 
     def __len__(self) -> int:
         return len(self.values)
@@ -99,6 +102,9 @@ class Tuple(Expr):
 
     def __getitem__(self, index: Any) -> Any:
         return self.fields[index]
+
+    def __iter__(self) -> Iterator[Expr]:  # type: ignore[override]
+        return iter(self.fields)
 
     def __len__(self) -> int:
         return len(self.fields)
@@ -267,16 +273,21 @@ class ExternFunc(BaseFunc):
         )
 
 
-def prim_value(value: Any) -> Expr:
-    """A scalar as a graph-level value: integers are int64, floats float64."""
+def extern(name: str, ty: Type | None = None, span: Span | None = None) -> ExternFunc:
+    """A function known by name at run time."""
+    return ExternFunc(name, ty, span=span)
+
+
+def prim_value(value: Any, dtype: str | None = None) -> Expr:
+    """A scalar as a graph-level value: integers are int64, floats float64, unless `dtype` is given."""
     if isinstance(value, Expr):
         return value
+    if dtype is not None:
+        return FloatImm(dtype, value) if "float" in dtype else IntImm(dtype, value)
     if isinstance(value, bool):
         return as_expr(value)
     if isinstance(value, int):
         return IntImm("int64", value)
-    from workbench.ir.expr import FloatImm
-
     return FloatImm("float64", float(value))
 
 
@@ -325,6 +336,7 @@ __all__ = [
     "as_seq",
     "const",
     "convert_to_expr",
+    "extern",
     "get_shape_of",
     "prim_type",
     "prim_value",

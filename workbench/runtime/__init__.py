@@ -4,6 +4,7 @@ Importing it loads NumPy only; tvm-ffi, which carries values across the call bou
 the first compiled call.
 """
 
+from workbench.core.node import Node as Object
 from workbench.runtime.benchmark import BenchmarkResult
 from workbench.runtime.device import (
     Device,
@@ -36,6 +37,9 @@ from workbench.runtime.params import (
 from workbench.runtime.tensor import Tensor, empty, from_dlpack, tensor
 from workbench.runtime.threads import num_threads, set_num_threads
 
+#: Shapes are tuples of integers.
+ShapeTuple = tuple
+
 __all__ = [
     "BenchmarkResult",
     "DataType",
@@ -43,7 +47,9 @@ __all__ = [
     "Device",
     "Executable",
     "Module",
+    "Object",
     "PackedFunc",
+    "ShapeTuple",
     "Stage",
     "Tensor",
     "convert",

@@ -8,6 +8,7 @@ from workbench.relax.transform.bind_params import BindParams, BindSymbolicVars
 from workbench.relax.transform.call_tir_rewrite import CallTIRRewrite
 from workbench.relax.transform.canonicalize_bindings import CanonicalizeBindings
 from workbench.relax.transform.convert_to_dataflow import ConvertToDataflow, ToNonDataflow
+from workbench.relax.transform.dataflow_block_pass import dataflowblock_pass
 from workbench.relax.transform.dead_code_elimination import DeadCodeElimination
 from workbench.relax.transform.eliminate_common_subexpr import EliminateCommonSubexpr
 from workbench.relax.transform.fold_batch_norm import FoldBatchNorm
@@ -52,5 +53,6 @@ __all__ = [
     "ToNonDataflow",
     "VMBuiltinLower",
     "VMShapeLower",
+    "dataflowblock_pass",
     "function_pass",
 ]
