@@ -426,3 +426,46 @@ def test_memory_is_reused_between_calls(exe: VMExecutable) -> None:
     third = vm["main"](x, b).data_ptr()
     assert first == second
     assert third != held.data_ptr()
+
+
+def _doubling() -> Any:
+    x = relax.Var("x", relax.TensorType((2, 3), "float32"))
+    builder = relax.BlockBuilder()
+    with builder.function("main", [x]):
+        with builder.dataflow():
+            out = builder.emit_output(op.add(x, x))
+        builder.emit_func_output(out)
+    return relax.VirtualMachine(relax.build(builder.get(), "llvm"), rt.cpu())
+
+
+def test_save_function() -> None:
+    vm = _doubling()
+    vm.save_function("main", "saved", rt.tensor(np.ones((2, 3), "float32")))
+    assert vm["saved"]().numpy().tolist() == [[2.0] * 3] * 2
+    vm.save_function("main", "quiet", x=rt.tensor(np.ones((2, 3), "float32")), include_return=False)
+    assert vm["quiet"]() is None
+    with pytest.raises(VMError, match="'main' already"):
+        vm.save_function("main", "main", rt.tensor(np.ones((2, 3), "float32")))
+    with pytest.raises(ArgumentError, match="expected 1 arguments"):
+        vm.save_function("main", "other")
+
+
+def test_set_instrument() -> None:
+    vm = _doubling()
+    seen: list[Any] = []
+    run = vm["main"]
+    ones = rt.tensor(np.ones((2, 3), "float32"))
+    run(ones)
+
+    def look(func: str, name: str, before: bool, result: Any, *args: Any) -> None:
+        if name == "add":
+            seen.append((before, [tuple(a.shape) for a in args]))
+
+    vm.set_instrument(look)
+    assert run(ones).numpy().tolist() == [[2.0] * 3] * 2
+    assert seen == [(True, [(2, 3), (2, 3)]), (False, [(2, 3), (2, 3)])]
+    vm.set_instrument(lambda func, name, before, result, *args: int(name == "add"))
+    run(ones)  # 1 is SKIP_RUN: the kernel does not run
+    vm.set_instrument(None)
+    assert run(ones).numpy().tolist() == [[2.0] * 3] * 2
+    assert len(seen) == 2

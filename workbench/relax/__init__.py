@@ -59,6 +59,7 @@ FuncStructInfo = FuncType
 _LAZY = {
     "VirtualMachine": "workbench.runtime.vm",
     "VMExecutable": "workbench.runtime.vm",
+    "VMInstrumentReturnKind": "workbench.runtime.vm",
     "build": "workbench.relax.vm_build",
     "ExecBuilder": "workbench.relax.vm_build",
     "interpret": "workbench.relax.interpret",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from typing import Any
 
+from workbench.ir.env_func import EnvFunc
 from workbench.ir.expr import GlobalVar, Op, Range
 from workbench.ir.script import printers
 from workbench.ir.script.read import (
@@ -43,6 +44,7 @@ metadata_decoders.append(_decode_metadata)
 __all__ = [
     "FuncType",
     "GlobalVar",
+    "EnvFunc",
     "Op",
     "Range",
     "SequentialSpan",

@@ -7,6 +7,7 @@ from typing import Any
 
 from workbench.core.names import NameSupply, identifier
 from workbench.ir.attrs import Attrs
+from workbench.ir.env_func import EnvFunc
 from workbench.ir.expr import (
     Call,
     Expr,
@@ -85,6 +86,12 @@ def _string_attribute(node: StringImm, p: Printer) -> Doc:
 @prints(Var)
 def _var(node: Var, p: Printer) -> Doc:
     return text(p.use(node), node)
+
+
+@prints(EnvFunc)
+def _env_func(node: EnvFunc, p: Printer) -> Doc:
+    p.used_prefixes.add("I")
+    return call("I.EnvFunc", literal(node.name))
 
 
 @prints(GlobalVar)

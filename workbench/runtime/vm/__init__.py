@@ -13,7 +13,7 @@ from workbench.runtime.vm.bytecode import (
 )
 from workbench.runtime.vm.executable import VMExecutable, load_executable
 from workbench.runtime.vm.kernels import BoundKernel
-from workbench.runtime.vm.machine import KernelTime, VirtualMachine
+from workbench.runtime.vm.machine import KernelTime, VirtualMachine, VMInstrumentReturnKind
 
 __all__ = [
     "Arg",
@@ -28,6 +28,7 @@ __all__ = [
     "VMError",
     "VMExecutable",
     "VMFunction",
+    "VMInstrumentReturnKind",
     "VirtualMachine",
     "load_executable",
 ]

@@ -13,6 +13,7 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from enum import IntEnum
 from typing import Any
 
 import numpy as np
@@ -33,6 +34,8 @@ from workbench.runtime.vm.values import Buf, Storage, as_buf
 _MAX_RECORDINGS = 8
 Step = Callable[[list[Any]], None]
 Hook = Callable[[BoundKernel, float], None]
+#: `(function, name, before, result, *arguments) → VMInstrumentReturnKind or None`.
+Instrument = Callable[..., Any]
 
 
 @dataclass(frozen=True)
@@ -53,6 +56,13 @@ class _Code:
         self.replayable = True
         self.recordings: dict[Any, Recording] = {}
         self.result_storages: dict[tuple[Any, int], Storage] = {}
+
+
+class VMInstrumentReturnKind(IntEnum):
+    """What an instrument may answer before a call."""
+
+    NO_OP = 0
+    SKIP_RUN = 1
 
 
 class VirtualMachine:
@@ -99,15 +109,20 @@ class VirtualMachine:
         self._codes: dict[str, _Code] = {}
         self._lock = threading.RLock()  # a call may call the machine again
         self._inputs: dict[str, tuple[Any, ...]] = {}
+        self._saved: dict[str, Callable[[], Any]] = {}
+        self._instrument: Instrument | None = None
         self._outputs: dict[str, Any] = {}
 
     # -- calling ------------------------------------------------------------------------------
 
     def __getitem__(self, name: str) -> Callable[..., Any]:
-        """A function of the program as a Python function."""
-        code = self._code(name)
+        """A function of the program, or one saved by `save_function`, as a Python function."""
+        if name in self._saved:
+            return self._saved[name]
+        self._code(name)
 
         def call(*args: Any, **named: Any) -> Any:
+            code = self._code(name)
             return self._call(code, self._by_name(code, args, named) if named else args)
 
         call.__name__ = name
@@ -120,6 +135,31 @@ class VirtualMachine:
     def invoke(self, name: str, *args: Any) -> Any:
         """Calls a function by name."""
         return self._call(self._code(name), args)
+
+    def save_function(
+        self,
+        func_name: str,
+        saved_name: str,
+        *args: Any,
+        include_return: bool = True,
+        **kwargs: Any,
+    ) -> None:
+        """Keeps a call with its arguments under a name: `vm[saved_name]()` runs it.
+
+        With `include_return=False` the result is dropped, which is what timing wants. Raises VMError
+        if the program has a function of that name.
+        """
+        if saved_name in self.program.functions:
+            raise VMError(f"save_function: the program has a function {saved_name!r} already")
+        code = self._code(func_name)
+        values = self._by_name(code, args, kwargs)
+        self._check_count(code, values)
+
+        def saved() -> Any:
+            result = self._call(self._code(func_name), values)
+            return result if include_return else None
+
+        self._saved[saved_name] = saved
 
     def function_names(self) -> list[str]:
         """The functions that can be called."""
@@ -193,6 +233,16 @@ class VirtualMachine:
         """Calls `hook(kernel, seconds)` after every kernel; None stops it."""
         self._hook = hook
 
+    def set_instrument(self, instrument: Instrument | None) -> None:
+        """Calls `instrument(func, name, before, result, *args)` around every call of the program.
+
+        `before` is True ahead of the call (then `result` is None) and False after it. If the first
+        one returns `VMInstrumentReturnKind.SKIP_RUN`, the call is left out. `func` is the name as
+        well: kernels are no objects here. None stops it.
+        """
+        self._instrument = instrument
+        self._codes.clear()  # steps are decoded again, with or without the instrument
+
     def profile(self, func_name: str, *args: Any) -> list[KernelTime]:
         """Runs a function once and gives the time of each of its kernels, in order."""
         found: list[KernelTime] = []
@@ -218,7 +268,8 @@ class VirtualMachine:
 
     def _execute(self, code: _Code, values: list[Any]) -> Any:
         """Runs a function on register values, by its recording if there is one."""
-        if not (self.replay and code.replayable) or self._launches is not None:
+        replay = self.replay and code.replayable and self._instrument is None
+        if not replay or self._launches is not None:
             return self._interpret(code, values)
         key = _key(values)
         if key is None:
@@ -303,6 +354,13 @@ class VirtualMachine:
                 values[position] = registers[register]
             return values
 
+        step = self._plain_step(i, code, operands)
+        return step if self._instrument is None else self._watched(i, step, operands)
+
+    def _plain_step(
+        self, i: Instruction, code: _Code, operands: Callable[[list[Any]], list[Any]]
+    ) -> Step:
+        """What a call instruction does."""
         kernel = self._kernels.get(i.func)
         if kernel is not None:
             return self._kernel_step(kernel, operands)
@@ -317,6 +375,23 @@ class VirtualMachine:
             registers[dst] = function(operands(registers))
 
         return step
+
+    def _watched(
+        self, i: Instruction, step: Step, operands: Callable[[list[Any]], list[Any]]
+    ) -> Step:
+        """A step with the instrument called before and after it."""
+        instrument = self._instrument
+        assert instrument is not None
+
+        def watched(registers: list[Any]) -> None:
+            args = [_outside(v) for v in operands(registers)]
+            if instrument(i.func, i.func, True, None, *args) == VMInstrumentReturnKind.SKIP_RUN:
+                return
+            step(registers)
+            result = _outside(registers[i.dst]) if i.dst >= 0 else None
+            instrument(i.func, i.func, False, result, *args)
+
+        return watched
 
     def _launch(self, kernel: BoundKernel, values: Sequence[Any]) -> None:
         if self._launches is not None:
