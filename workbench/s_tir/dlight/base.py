@@ -80,7 +80,7 @@ def apply_rules(mod: IRModule, target: Target, rules: Iterable[ScheduleRule]) ->
             with recorder.step("primitive", "dlight", func) as event:
                 event.after = scheduled
                 event.info["function"] = gvar.name_hint
-                event.info["trace"] = str(schedule.trace)
+                event.info["trace"] = str(schedule.trace.simplified(remove_postproc=False))
         mod = mod.with_func(gvar, scheduled)
     return mod
 
