@@ -46,8 +46,6 @@ def _operations(value: Any) -> float:
         if isinstance(node, BufferLoad):
             continue
         if isinstance(node, _COUNTED):
-            node, (CmpOp, Call)
-        ):
             count += 1
         if isinstance(node, Expr):
             stack.extend(c for c in node.children() if isinstance(c, Expr))
