@@ -72,7 +72,7 @@ _NAMES = {
     "IRModule": ("workbench.ir", "IRModule"),
     "instrument": ("workbench.ir.instrument", None),
     "transform": ("workbench.ir.transform", None),
-    "error": ("workbench.core.errors", None),
+    "error": ("workbench.error", None),
     "build": ("workbench.driver", "build"),
     "compile": ("workbench.driver", "compile"),
     "trace": ("workbench.driver", "trace"),

@@ -51,6 +51,10 @@ def describe(root, namespace):
         if name.startswith("_") or name in FOREIGN:
             continue
         value = getattr(module, name)
+        if name in getattr(module, "__all__", ()) and isinstance(value, type):
+            members_of = members(value)
+            found[name] = {"kind": "class", "init": signature(value), "members": members_of}
+            continue
         if isinstance(value, types.ModuleType):
             if belongs(value, root):
                 found[name] = {"kind": "module"}

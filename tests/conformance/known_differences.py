@@ -35,6 +35,8 @@ KNOWN = {
     "case_common_subexpressions": "no aliases are left behind",
     "case_call_tir_rewrite": "the output keeps the name of the value",
     "case_te_compute_prim_func": "symbolic shapes print as match_buffer; v_i, v_k by remap",
+    "case_relax_visitor": "names of the variables that the builder makes",
+    "case_relax_mutator_call": "names of the variables that the builder makes",
     # Programs.
     "case_py_stmt_expr_mutator": "T.attr prints its arguments one by one",
 }

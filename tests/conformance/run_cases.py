@@ -1,4 +1,4 @@
-"""Run a file of cases with a package: `python run_cases.py ROOT FILE`, results as JSON on the last line.
+"""Run a file of cases with a package: `python run_cases.py ROOT FILE` prints the results as JSON.
 
 The program is written for TVM; for another ROOT its imports are changed and nothing else.
 """

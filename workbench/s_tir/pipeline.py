@@ -61,9 +61,9 @@ tir_pipelines.add("default", default_tir_pipeline)
 tir_pipelines.add("s_tir", default_tir_pipeline)
 
 
-def register_tir_pipeline(name: str, pipeline: Callable[..., Sequential]) -> None:
+def register_tir_pipeline(name: str, pipeline_factory: Callable[..., Sequential]) -> None:
     """Declares a pipeline (a function of a target that gives a pass) under a name."""
-    tir_pipelines.add(name, pipeline)
+    tir_pipelines.add(name, pipeline_factory)
 
 
 def get_tir_pipeline(name: str | None = None, target: Any = None, **options: Any) -> Sequential:

@@ -1,4 +1,4 @@
-"""Small programs over `ir`, `runtime`, `target` and passes: every function returns what both systems must give."""
+"""Small programs over `ir`, `runtime`, `target` and passes; both systems must give the same."""
 
 import numpy as np
 import tvm

@@ -366,7 +366,7 @@ def case_vm_tuple_and_time():
     out = vm["main"](tvm.runtime.tensor(np.zeros((2, 3), "float32")))
     timer = vm.time_evaluator("main", tvm.cpu(), number=1)
     took = timer(tvm.runtime.tensor(np.zeros((2, 3), "float32")))
-    return [len(out), out[0].numpy().tolist(), took.mean > 0]
+    return [len(out), out[0].numpy().tolist(), bool(took.mean > 0)]
 
 
 def case_vm_save_function():

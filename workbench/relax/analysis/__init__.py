@@ -1,6 +1,5 @@
 """Facts about Relax programs."""
 
-from workbench.core.traverse import bound_vars
 from workbench.relax.analysis.kernel_pattern import has_reshape_pattern
 from workbench.relax.analysis.programs import (
     collect_non_negative_expressions,
@@ -35,6 +34,7 @@ from workbench.relax.analysis.variables import (
     tir_vars_in_type,
     udchain,
 )
+from workbench.relax.analysis.variables import relax_bound_vars as bound_vars
 from workbench.relax.analysis.variables import relax_free_vars as free_vars
 from workbench.relax.analysis.visit import post_order_visit
 from workbench.relax.analysis.well_formed import IllFormedError, check_well_formed, well_formed

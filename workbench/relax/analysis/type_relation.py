@@ -244,34 +244,34 @@ def _match_dims(param: Any, arg: Any, binding: dict[Var, Expr]) -> None:
             binding.setdefault(p, a)
 
 
-def derive_call_ret_type(function: FuncType, call: Call) -> Type:
-    """The type of calling a value of type `function`.
+def derive_call_ret_type(func_ty: FuncType, call: Call, ctx: Any = None) -> Type:
+    """The type of calling a value of type `func_ty`; `ctx` is not needed.
 
     Raises TypeInferenceError if the number of arguments differs or an argument cannot fit.
     """
-    if function.params is None:
+    if func_ty.params is None:
         if call.ty_args:
             return call.ty_args[0] if len(call.ty_args) == 1 else TupleType(call.ty_args)
-        if function.derive_func is not None:
-            return function.derive_func(call)
-        return function.ret
-    if len(function.params) != len(call.args):
+        if func_ty.derive_func is not None:
+            return func_ty.derive_func(call)
+        return func_ty.ret
+    if len(func_ty.params) != len(call.args):
         raise TypeInferenceError(
-            f"{call.op}: expected {len(function.params)} arguments, got {len(call.args)}",
+            f"{call.op}: expected {len(func_ty.params)} arguments, got {len(call.args)}",
             nodes=[call],
         )
     binding: dict[Var, Expr] = {}
-    for param, arg in zip(function.params, call.args, strict=True):
+    for param, arg in zip(func_ty.params, call.args, strict=True):
         match_types(param, arg.ty, binding)
-    for position, (param, arg) in enumerate(zip(function.params, call.args, strict=True)):
+    for position, (param, arg) in enumerate(zip(func_ty.params, call.args, strict=True)):
         wanted = substitute(param, binding)
         if type_base_check(wanted, arg.ty) < BaseCheckResult.FAIL_L2:
             raise TypeInferenceError(
                 f"{call.op}: argument {position} should be {wanted}, got {arg.ty}", nodes=[call]
             )
-    unbound = {id(v) for p in function.params for v in iter_nodes(p, Var) if v not in binding}
-    images = {v: binding.get(v, v) for v in free_vars(function.ret) if id(v) not in unbound}
-    return erase_to_well_defined(function.ret, images, binding)
+    unbound = {id(v) for p in func_ty.params for v in iter_nodes(p, Var) if v not in binding}
+    images = {v: binding.get(v, v) for v in free_vars(func_ty.ret) if id(v) not in unbound}
+    return erase_to_well_defined(func_ty.ret, images, binding)
 
 
 def infer_call_type(call: Call, lookup: Callable[[GlobalVar], Any] = lambda gvar: None) -> Type:

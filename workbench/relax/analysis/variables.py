@@ -20,15 +20,20 @@ def relax_free_vars(expr: Any) -> list[Var]:
     return [v for v in free_vars(expr) if not is_prim_var(v)]
 
 
-def free_symbolic_vars(expr: Any) -> list[Var]:
+def free_symbolic_vars(func: Any) -> list[Var]:
     """Symbolic dimensions used but not bound."""
-    return [v for v in free_vars(expr) if is_prim_var(v)]
+    return [v for v in free_vars(func) if is_prim_var(v)]
 
 
-def defined_symbolic_vars(function: Function) -> list[Var]:
+def relax_bound_vars(expr: Any) -> list[Var]:
+    """Variables that functions and bindings define, in order."""
+    return [v for v in bound_vars(expr) if not is_prim_var(v)]
+
+
+def defined_symbolic_vars(func: Function) -> list[Var]:
     """Symbolic dimensions that the parameters bind."""
     found: dict[int, Var] = {}
-    for param in function.params:
+    for param in func.params:
         for var in definable_tir_vars_in_type(param.ty):
             found.setdefault(id(var), var)
     return list(found.values())
@@ -60,23 +65,23 @@ def all_global_vars(expr: Any) -> list[GlobalVar]:
     return list(found)
 
 
-def get_var2val(function: Function) -> dict[Var, Expr]:
+def get_var2val(func: Function) -> dict[Var, Expr]:
     """Variable → bound value, for the bindings of a function."""
-    return {b.var: b.value for b in iter_nodes(function, VarBinding)}
+    return {b.var: b.value for b in iter_nodes(func, VarBinding)}
 
 
-def name_to_binding(function: Function) -> dict[str, list[Binding]]:
+def name_to_binding(func: Function) -> dict[str, list[Binding]]:
     """Name → bindings of that name."""
     found: dict[str, list[Binding]] = {}
-    for binding in iter_nodes(function, Binding):
+    for binding in iter_nodes(func, Binding):
         found.setdefault(binding.var.name, []).append(binding)
     return found
 
 
-def udchain(block: DataflowBlock | Function) -> dict[Var, list[Var]]:
+def udchain(dfb: DataflowBlock | Function) -> dict[Var, list[Var]]:
     """For every variable bound below, the variables whose bindings use it."""
     users: dict[Var, list[Var]] = {}
-    for binding in iter_nodes(block, Binding):
+    for binding in iter_nodes(dfb, Binding):
         users.setdefault(binding.var, [])
         for used in relax_free_vars(binding.value):  # type: ignore[attr-defined]
             users.setdefault(used, []).append(binding.var)
@@ -86,12 +91,12 @@ def udchain(block: DataflowBlock | Function) -> dict[Var, list[Var]]:
 __all__ = [
     "all_global_vars",
     "all_vars",
-    "bound_vars",
     "definable_tir_vars_in_type",
     "defined_symbolic_vars",
     "free_symbolic_vars",
     "get_var2val",
     "name_to_binding",
+    "relax_bound_vars",
     "relax_free_vars",
     "tir_vars_in_type",
     "udchain",

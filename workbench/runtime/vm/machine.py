@@ -146,8 +146,8 @@ class VirtualMachine:
     ) -> None:
         """Keeps a call with its arguments under a name: `vm[saved_name]()` runs it.
 
-        With `include_return=False` the result is dropped, which is what timing wants. Raises VMError
-        if the program has a function of that name.
+        With `include_return=False` the result is dropped, which is what timing wants.
+        Raises VMError if the program has a function of that name.
         """
         if saved_name in self.program.functions:
             raise VMError(f"save_function: the program has a function {saved_name!r} already")

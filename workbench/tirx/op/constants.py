@@ -117,11 +117,11 @@ def infinity(dtype: Any, span: Any = None) -> Any:
     return folded(math.inf, kind)
 
 
-def convert(value: Any) -> Any:
+def convert(expr: Any) -> Any:
     """Python numbers and strings as constants, sequences as tuples of expressions."""
-    if isinstance(value, (list, tuple)):
-        return tuple(map(convert, value))
-    return as_expr(value)
+    if isinstance(expr, (list, tuple)):
+        return tuple(map(convert, expr))
+    return as_expr(expr)
 
 
 __all__ = [
