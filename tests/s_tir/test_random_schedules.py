@@ -21,7 +21,7 @@ from workbench.testing.schedules import (
     te_programs,
 )
 
-EXAMPLES = int(os.environ.get("WORKBENCH_EXAMPLES", "40"))
+EXAMPLES = int(os.environ.get("WORKBENCH_EXAMPLES", "100"))
 common = settings(
     max_examples=EXAMPLES,
     deadline=None,
