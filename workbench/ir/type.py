@@ -52,6 +52,10 @@ class PrimType(Type):
     def __hash__(self) -> int:
         return hash(self.dtype)
 
+    def __str__(self) -> str:
+        """The name of the data type, as in TVM; scripts write `T.int32`."""
+        return str(self.dtype)
+
 
 class PointerType(Type):
     """A pointer to elements of a type in a storage scope ("" is global)."""
