@@ -37,6 +37,14 @@ KNOWN = {
     "case_te_compute_prim_func": "symbolic shapes print as match_buffer; v_i, v_k by remap",
     "case_relax_visitor": "names of the variables that the builder makes",
     "case_relax_mutator_call": "names of the variables that the builder makes",
+    # Loops.
+    "case_A[x]": "too few indices are an error, not a region",
+    "case_tirx.sum(x, axis=k)": "names print as strings",
+    'case_tirx.IterVar(ir.Range(0, 4), "i", 0)': "names print as strings",
+    'case_tirx.StringImm("text")': "strings have the type of a pointer to characters",
+    "case_tirx.SeqStmt([tirx.Evaluate(x), tirx.Evaluate(y)])": "free variables come first",
+    "case_tirx.stmt_seq(tirx.Evaluate(x), y)": "free variables come first",
+    "case_tirx.For(x, 0, y, tirx.ForKind.VECTORIZED, tirx.Evaluate(x))": "free variables first",
     # Programs.
     "case_py_stmt_expr_mutator": "T.attr prints its arguments one by one",
 }
