@@ -26,8 +26,10 @@ OMITTED = {
         " topi.IRBuilder topi.const_vector topi.decl_buffer topi.extern topi.make_idx topi.div"
         " topi.floordiv topi.floormod topi.nn.add topi.nn.concatenate topi.nn.if_then_else"
         " topi.nn.strided_slice topi.nn.logger topi.nn.simplify"
-        " topi.image.pad topi.image.simplify topi.pi topi.*pack_layout topi.*xc_layout topi.*get_const_* topi.*equal_const_int"
-        " topi.*get_pad_* topi.nn.get_padded_shape topi.ceil_log2 topi.tensor_size topi.within_index"
+        " topi.image.pad topi.image.simplify topi.pi topi.*pack_layout topi.*xc_layout"
+        " topi.*get_const_* topi.*equal_const_int"
+        " topi.*get_pad_* topi.nn.get_padded_shape topi.ceil_log2 topi.tensor_size"
+        " topi.within_index"
         " topi.unravel_index topi.InvalidShapeError"
     ),
     "C++ objects, foreign memory and processes: there is no object system of another language": (

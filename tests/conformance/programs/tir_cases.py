@@ -1,4 +1,4 @@
-"""Scalar expressions, buffers and statements: folding, promotion, printing, or that it is refused."""
+"""Scalar expressions, buffers and statements: folding, promotion, printing, refusals."""
 
 from tvm import ir, tirx
 from tvm.script import tirx as T
