@@ -352,3 +352,23 @@ def test_reduction_order_is_kept_for_mixed_loops():
     x, y = sch.split(sch.fuse(j, k), [None, 5])
     with pytest.raises(ScheduleError, match="would not start with its init"):
         sch.reorder(y, x)
+
+
+def test_repeated_accumulation_does_not_run_at_the_same_time() -> None:
+    """Turns that compute the same sums again are harmless in order only."""
+
+    @T.prim_func
+    def sums(a: T.Buffer((8, 8), "float32"), b: T.Buffer((8,), "float32")):
+        for t in range(4):
+            for i, k in T.grid(8, 8):
+                with T.sblock("sum"):
+                    vi, vk = T.axis.remap("SR", [i, k])
+                    with T.init():
+                        b[vi] = T.float32(0)
+                    b[vi] = b[vi] + a[vi, vk]
+
+    for primitive in ("parallel", "vectorize"):
+        sch = Schedule(sums)
+        loop = sch.get_loops(sch.get_sblock("sum"))[0]
+        with pytest.raises(ScheduleError, match="every iteration would accumulate b"):
+            getattr(sch, primitive)(loop)

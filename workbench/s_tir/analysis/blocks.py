@@ -434,6 +434,34 @@ def parallel_reason(state: ScheduleState, loop: Entry, thread_tag: str = "") -> 
         reason = _iter_type_reason(loop, block, thread_tag)
         if reason:
             return reason
+    return "" if thread_tag else _repetition_reason(state, loop)
+
+
+def _repetition_reason(state: ScheduleState, loop: Entry) -> str:
+    """Why blocks that every iteration repeats in the same memory cannot run at the same time.
+
+    Repeating a block is harmless one after the other, and at the same time if all iterations store
+    the same values: a block that accumulates does not on the way, nor does one that reads what the
+    iterations made so far.
+    """
+    extent = loop.stmt.extent
+    if isinstance(extent, IntImm) and extent.value <= 1:
+        return ""
+    key = id(loop.stmt.loop_var)
+    below = state.blocks_below(loop.key)
+    repeated = [b for b in below if all(key not in vars_of(v) for v in b.realize.iter_values)]
+    same = {id(b.stmt) for b in repeated}
+    parts = {id(w.buffer): w.buffer for b in below if id(b.stmt) not in same for w in b.stmt.writes}
+    for block in repeated:
+        if any(v.iter_type == REDUCTION for v in block.stmt.iter_vars):
+            names = ", ".join(w.buffer.name for w in block.stmt.writes)
+            return f"every iteration would accumulate {names} in {block.label}, all in one memory"
+        for read in block.stmt.reads:
+            if id(read.buffer) in parts:
+                return (
+                    f"{block.label} reads what several iterations write to {read.buffer.name}, and"
+                    " is repeated by each"
+                )
     return ""
 
 
