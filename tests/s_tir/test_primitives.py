@@ -2,9 +2,10 @@
 
 import pytest
 
-from workbench.core import assert_structural_equal
+from workbench.core import assert_structural_equal, iter_nodes
 from workbench.s_tir import Schedule, ScheduleError
 from workbench.script import tirx as T
+from workbench.tirx import SBlockRealize
 
 
 @T.prim_func(s_tir=True)
@@ -372,3 +373,22 @@ def test_repeated_accumulation_does_not_run_at_the_same_time() -> None:
         loop = sch.get_loops(sch.get_sblock("sum"))[0]
         with pytest.raises(ScheduleError, match="every iteration would accumulate b"):
             getattr(sch, primitive)(loop)
+
+
+def test_loops_of_two_types_are_fused_in_the_wider_one() -> None:
+    @T.prim_func
+    def rows(a: T.Buffer(("n", 10), "float32"), b: T.Buffer(("n", 10), "float32")):
+        n = T.int64()
+        for i in range(n):
+            for j in range(10):
+                with T.sblock("B"):
+                    vi = T.axis.spatial(n, i)
+                    vj = T.axis.spatial(10, j)
+                    b[vi, vj] = a[vi, vj] + T.float32(1)
+
+    sch = Schedule(rows)
+    fused = sch.fuse(*sch.get_loops(sch.get_sblock("B")))
+    assert sch.get(fused).loop_var.dtype == "int64"
+    (realize,) = [r for r in iter_nodes(sch.mod, SBlockRealize) if r.block.name_hint == "B"]
+    for axis, value in zip(realize.block.iter_vars, realize.iter_values, strict=True):
+        assert value.dtype == axis.var.dtype

@@ -29,7 +29,7 @@ from workbench.s_tir.schedule.instruction import primitive
 from workbench.s_tir.schedule.moves import Move
 from workbench.s_tir.schedule.primitives.rebinding import Rebinding
 from workbench.s_tir.schedule.random_variable import LoopRV, SBlockRV
-from workbench.s_tir.schedule.state import ScheduleState
+from workbench.s_tir.schedule.state import ScheduleState, replace_stmts
 from workbench.tirx.expr import LT
 from workbench.tirx.stmt import For, ForKind, Stmt
 
@@ -99,6 +99,12 @@ def _reorder_moves(sch: Any, entry: Entry, rv: Any) -> Iterable[Move]:
             inner = sch.new_loop(child)
             yield Move({"ordered_loops": (inner, rv)}, f"move inside the loop {other.name!r}")
             return
+
+
+def _typed(value: Expr, loop: Entry) -> Expr:
+    """A value for a loop's variable in its data type (loops of different types can be fused)."""
+    dtype = loop.stmt.loop_var.dtype
+    return value if value.dtype == dtype else value.astype(dtype)
 
 
 class LoopPrimitives(ScheduleBase):
@@ -244,14 +250,14 @@ class LoopPrimitives(ScheduleBase):
         for extent in extents[1:]:
             product = product * extent
         product = Analyzer().simplify(product)
-        fused = Var("_".join(e.name for e in entries) + "_fused", entries[0].stmt.loop_var.ty)
+        fused = Var("_".join(e.name for e in entries) + "_fused", product.dtype)
         mapping: dict[Var, Expr] = {}
         left: Any = fused
         for entry in reversed(entries[1:]):
             extent = entry.stmt.extent
-            mapping[entry.stmt.loop_var] = left % extent
+            mapping[entry.stmt.loop_var] = _typed(left % extent, entry)
             left = left // extent
-        mapping[entries[0].stmt.loop_var] = left
+        mapping[entries[0].stmt.loop_var] = _typed(left, entries[0])
         self._replace_loops(
             entries[0],
             entries[-1].stmt.body,
@@ -384,8 +390,6 @@ class LoopPrimitives(ScheduleBase):
         return self.new_loop(var)
 
     def _wrap_realize(self, entry: Entry, var: Var) -> None:
-        from workbench.s_tir.schedule.state import replace_stmts
-
         assert entry.parent is not None
         above = self.state.entry(entry.parent)
         body = replace_stmts(above.stmt.body, {id(entry.realize): _unit(var, entry.realize)})
