@@ -360,7 +360,7 @@ def test_repeated_accumulation_does_not_run_at_the_same_time() -> None:
 
     @T.prim_func
     def sums(a: T.Buffer((8, 8), "float32"), b: T.Buffer((8,), "float32")):
-        for t in range(4):
+        for _t in range(4):
             for i, k in T.grid(8, 8):
                 with T.sblock("sum"):
                     vi, vk = T.axis.remap("SR", [i, k])
