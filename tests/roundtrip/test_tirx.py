@@ -308,6 +308,7 @@ NOT_READ = {
     "ir.BaseFunc": "a base class",
     "ir.Type": "a base class",
     "ir.GlobalInfo": "a base class",
+    "ir.EnvFunc": "a function of this process, which no text can hold",
     "tirx.BinaryOp": "a base class",
     "tirx.CmpOp": "a base class",
     "tirx.LogicalOp": "a base class",

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from workbench.driver.compile import build, compile
+from workbench.inspect.model_timing import time as measure_model
 from workbench.inspect.pass_trace import PassTrace
 from workbench.inspect.pass_trace import trace as record_passes
 from workbench.ir.function import BaseFunc
@@ -34,8 +35,6 @@ def trace(
 
 def time(exe: Any, *args: Any, **options: Any) -> Any:
     """Measures a compiled program and its kernels; see `workbench.inspect.model_timing.time`."""
-    from workbench.inspect.model_timing import time as measure_model
-
     return measure_model(exe, *args, **options)
 
 

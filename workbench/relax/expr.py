@@ -279,7 +279,7 @@ def extern(name: str, ty: Type | None = None, span: Span | None = None) -> Exter
 
 
 def prim_value(value: Any, dtype: str | None = None) -> Expr:
-    """A scalar as a value of graphs: integers are int64, floats float64, unless `dtype` says else."""
+    """A scalar as a value of graphs: int64 or float64 unless `dtype` says another."""
     if isinstance(value, Expr):
         return value
     if dtype is not None:

@@ -13,7 +13,7 @@ from workbench.ir.expr import Expr, IntImm, Var, is_prim_var
 from workbench.ir.span import Span
 from workbench.ir.type import TupleType, Type
 from workbench.relax.analysis.variables import free_symbolic_vars
-from workbench.relax.expr import Constant, ShapeExpr, Tuple
+from workbench.relax.expr import Constant, ShapeExpr, Tuple, TupleGetItem
 from workbench.relax.op.infer import simplify
 from workbench.relax.type import TensorType
 from workbench.tirx.expr import BinaryOp
@@ -66,8 +66,6 @@ class _Arguments:
         if isinstance(value, Tuple):
             return [self.convert(f) for f in value.fields]
         if isinstance(value, Expr) and isinstance(value.ty, TupleType):
-            from workbench.relax.expr import TupleGetItem
-
             return [self.convert(TupleGetItem(value, i)) for i in range(len(value.ty.fields))]
         if isinstance(value, Expr):
             return self.symbolic(value)

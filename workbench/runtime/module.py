@@ -9,7 +9,7 @@ from typing import Any
 from workbench.core.errors import WorkbenchError, did_you_mean
 from workbench.runtime import benchmark, linker, threads
 from workbench.runtime.device import Device
-from workbench.runtime.function import FunctionNotFoundError, PackedFunc
+from workbench.runtime.function import FunctionNotFoundError, PackedFunc, get_global_func
 
 Source = str | Callable[[], str]
 
@@ -180,8 +180,6 @@ class Module:
         f_preproc: str | Callable[..., Any] = "",
     ) -> Callable[..., benchmark.BenchmarkResult]:
         """A function that times calls of `func_name` with its arguments; see `benchmark`."""
-        from workbench.runtime.function import get_global_func
-
         setup = get_global_func(f_preproc) if isinstance(f_preproc, str) and f_preproc else None
         return benchmark.evaluator(
             self.get_function(func_name, query_imports=True),

@@ -21,6 +21,7 @@ from workbench.core.leaves import find_leaf
 from workbench.core.names import identifier
 from workbench.core.node import FrozenMap, Node
 from workbench.core.registry import Registry
+from workbench.core.serial import to_json
 from workbench.core.text import generic_repr
 from workbench.core.traverse import free_vars
 from workbench.script.doc import ATOM, Doc, Page, Range, call, literal, mapping, seq, text
@@ -370,8 +371,6 @@ def _footer(printer: Printer) -> list[str]:
         return []
     if not printer.options.show_meta:
         return ["", "# Metadata omitted. Use show_meta=True in script() to show it."]
-    from workbench.core.serial import to_json
-
     content = FrozenMap({k: tuple(vs) for k, vs in printer.metadata.items()})
     package = printer.options.package
     escaped = to_json(content).replace("\\", "\\\\")

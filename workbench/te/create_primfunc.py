@@ -22,6 +22,7 @@ from workbench.core.traverse import rewrite, substitute
 from workbench.ir.expr import Expr, IntImm, Var
 from workbench.ir.span import Span
 from workbench.te.access import reads_of, regions_of, whole_buffers
+from workbench.te.index_dtype import with_index_dtype
 from workbench.te.tensor import ComputeOp, ExternOp, Operation, PlaceholderOp, Tensor
 from workbench.tirx.buffer import decl_buffer
 from workbench.tirx.expr import BufferLoad, IterVar, ProducerLoad, Reduce, Select
@@ -274,7 +275,5 @@ def create_prim_func(
         attrs["layout_free_buffers"] = [i for i, p in enumerate(params) if id(p) in free]
     function = PrimFunc(params, _root(statements, allocated, span), None, attrs, span)
     if index_dtype_override is not None:
-        from workbench.te.index_dtype import with_index_dtype
-
         function = with_index_dtype(function, index_dtype_override)
     return function

@@ -20,6 +20,7 @@ from workbench.ir.expr import IntImm
 from workbench.s_tir.schedule import LoopRV, SBlockRV, Schedule, ScheduleError
 from workbench.tirx import op as T
 from workbench.tirx.function import PrimFunc
+from workbench.tirx.interpreter import interpret
 from workbench.tirx.stmt import For, ForKind
 
 Draw = Callable[[st.SearchStrategy[Any]], Any]
@@ -316,8 +317,6 @@ def reversed_parallel(func: PrimFunc) -> PrimFunc:
 
 def outputs_of(func: PrimFunc, original: Sequence[np.ndarray[Any, Any]]) -> list[Any]:
     """What a function leaves in its arguments, interpreted on copies of the given ones."""
-    from workbench.tirx.interpreter import interpret
-
     copies = [a.copy() for a in original]
     interpret(func, *copies)
     return copies

@@ -6,10 +6,13 @@ from collections.abc import Sequence
 from typing import Any, ClassVar
 
 from workbench.core.node import field
+from workbench.core.structural import structural_equal
 from workbench.ir.expr import Expr, IntImm, Range, Var, as_expr, operators
 from workbench.ir.span import Span
 from workbench.ir.type import PointerType, Type, prim_type
 from workbench.runtime.dtype import DataType
+from workbench.tirx.expr import Add, BufferLoad, Ramp
+from workbench.tirx.stmt import BufferRegion, BufferStore
 
 #: Alignment of buffers the compiler allocates, and the one promised for arguments, in bytes.
 DEFAULT_ALIGNMENT = 64
@@ -102,9 +105,6 @@ def _index(buffer: Var, index: Any) -> Any:
 
     A slice with a step is a vector access: `B[i, 0:8:1]` is a Ramp in the last place.
     """
-    from workbench.tirx.expr import BufferLoad, Ramp
-    from workbench.tirx.stmt import BufferRegion
-
     items = index if isinstance(index, tuple) else (index,)
     if any(isinstance(i, slice) for i in items):
         if all(not isinstance(i, slice) or i.step is not None for i in items):
@@ -137,9 +137,6 @@ def _one(like: Expr) -> IntImm:
 
 def _difference(stop: Expr, start: Expr) -> Expr:
     """stop - start, folded where the result is evident from the shape of the expressions."""
-    from workbench.core.structural import structural_equal
-    from workbench.tirx.expr import Add
-
     if isinstance(stop, Add) and structural_equal(stop.a, start):
         return stop.b
     if isinstance(start, IntImm) and start.value == 0:
@@ -155,21 +152,15 @@ def _span_length(start: Any, stop: Any, step: int) -> int:
 
 
 def _vload(buffer: Var, begin: Any, dtype: str | None = None, predicate: Any = None) -> Any:
-    from workbench.tirx.expr import BufferLoad
-
     return BufferLoad(buffer, _vector_index(buffer, begin, dtype), predicate)
 
 
 def _vstore(buffer: Var, begin: Any, value: Any, predicate: Any = None) -> Any:
-    from workbench.tirx.stmt import BufferStore
-
     value = as_expr(value)
     return BufferStore(buffer, value, _vector_index(buffer, begin, value.dtype), predicate)
 
 
 def _vector_index(buffer: Var, begin: Any, dtype: str | None) -> list[Expr]:
-    from workbench.tirx.expr import Ramp
-
     items = list(begin) if isinstance(begin, (tuple, list)) else [begin]
     items = [as_expr(i) for i in items]
     lanes = DataType(dtype).lanes if dtype else 1

@@ -8,9 +8,9 @@ from typing import Any
 from workbench.core.errors import WorkbenchError
 from workbench.core.node import DEF, Node, as_tuple, field, init_fields
 from workbench.core.registry import Registry
-from workbench.core.traverse import substitute
+from workbench.core.traverse import iter_nodes, substitute
 from workbench.ir.attrs import as_attrs
-from workbench.ir.expr import Expr, Var, as_expr
+from workbench.ir.expr import Expr, IntImm, Var, as_expr
 from workbench.ir.function import BaseFunc
 from workbench.ir.span import Span
 from workbench.ir.type import FuncType, TupleType, Type, as_type
@@ -73,8 +73,6 @@ class PrimFunc(BaseFunc):
             else:
                 constant = as_expr(value)
                 if constant.dtype != var.dtype:
-                    from workbench.ir.expr import IntImm
-
                     if not isinstance(constant, IntImm):
                         raise WorkbenchError(
                             f"specialize: {var} is {var.dtype}, got {constant.dtype} {constant}"
@@ -96,8 +94,6 @@ class _ById:
 
 
 def _dimension_vars(param: Var) -> list[Var]:
-    from workbench.core.traverse import iter_nodes
-
     return list(iter_nodes(param.ty, Var))
 
 

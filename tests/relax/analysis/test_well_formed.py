@@ -38,9 +38,7 @@ GOOD = {
         [VarBinding(other, relax.op.add(rows, rows))], other, [rows], ret=other.ty
     ),
     "dataflow": function([VarBinding(inner, twice), VarBinding(y, inner)], y, [x], DataflowBlock),
-    "tuple operands": function(
-        [VarBinding(y, relax.TupleGetItem(relax.Tuple([x, x]), 0))], y, [x]
-    ),
+    "tuple operands": function([VarBinding(y, relax.TupleGetItem(relax.Tuple([x, x]), 0))], y, [x]),
     "branches": function([VarBinding(y, branch)], y, [x, flag]),
     "effects": function([VarBinding(unit, shown)], x, [x], is_pure=False),
     "force_pure": function([VarBinding(unit, shown)], x, [x], attrs={"relax.force_pure": True}),

@@ -116,6 +116,7 @@ case("ReduceLogSum", {"x": _f(3, 4, low=0.1)}, axes=[1])
 case("ReduceLogSumExp", {"x": _f(3, 4)}, axes=[1])
 case("ReduceLogSumExp", {"x": _f(3, 4)}, axes=[0], keepdims=0)
 case("ReduceSum", {"x": _f(3, 4)}, {"axes": np.array([], "int64")}, noop_with_empty_axes=1)
+case("ReduceSum", {"x": _f(3, 4)}, {"axes": _ints(1)}, noop_with_empty_axes=1, keepdims=0)
 for _op in ("ArgMax", "ArgMin"):
     case(_op, {"x": _f(3, 4, 5)}, axis=1)
     case(_op, {"x": _f(3, 4, 5)}, axis=-1, keepdims=0)

@@ -1,6 +1,6 @@
 """Passes over the graph: what goes in, what must come out."""
 
-# ruff: noqa: RET504  (a returned variable names the output in the script)
+
 from __future__ import annotations
 
 import numpy as np

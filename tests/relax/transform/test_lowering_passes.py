@@ -1,6 +1,6 @@
 """From values to memory and bytecode: allocation, planning, shapes."""
 
-# ruff: noqa: RET504  (a returned variable names the output in the script)
+
 from __future__ import annotations
 
 from typing import Any

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from typing import Any
 
+from workbench.core.serial import SerialError, from_json
 from workbench.ir.env_func import EnvFunc
 from workbench.ir.expr import GlobalVar, Op, Range
 from workbench.ir.script import printers
@@ -31,8 +32,6 @@ def meta_var(value: Any) -> Any:
 
 
 def _decode_metadata(text: str) -> Any:
-    from workbench.core.serial import SerialError, from_json
-
     try:
         return from_json(text)
     except SerialError:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from workbench.arith import Analyzer
 from workbench.core.traverse import iter_nodes
 from workbench.ir.expr import Expr, IntImm, Var
 from workbench.ir.type import TupleType
@@ -150,8 +151,6 @@ def has_reshape_pattern(func: PrimFunc) -> bool:
 
 
 def _positions_equal(axes: tuple[IterVar, ...], load: BufferLoad, store: BufferStore) -> bool:
-    from workbench.arith import Analyzer
-
     analyzer = Analyzer()
     for axis in axes:
         assert axis.dom is not None

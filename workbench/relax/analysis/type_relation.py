@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from enum import IntEnum
 from typing import Any
 
+from workbench.arith import Analyzer
 from workbench.core.errors import WorkbenchError
 from workbench.core.structural import structural_equal
 from workbench.core.traverse import free_vars, iter_nodes, rewrite, substitute
@@ -40,8 +41,6 @@ def same_dim(a: Any, b: Any) -> bool:
         return True
     if isinstance(a, IntImm) and isinstance(b, IntImm):
         return a.value == b.value
-    from workbench.arith import Analyzer
-
     return bool(Analyzer().can_prove_equal(a, b))
 
 

@@ -7,7 +7,8 @@ from typing import Any
 from workbench.core.traverse import bound_vars, free_vars, iter_nodes
 from workbench.ir.expr import Expr, GlobalVar, Var, is_prim_var
 from workbench.ir.type import Type
-from workbench.relax.expr import Binding, DataflowBlock, Function, VarBinding
+from workbench.relax.expr import Binding, DataflowBlock, Function, ShapeExpr, VarBinding
+from workbench.relax.type import ShapeType
 
 
 def all_vars(expr: Any) -> list[Var]:
@@ -46,9 +47,6 @@ def tir_vars_in_type(ty: Type) -> list[Var]:
 
 def definable_tir_vars_in_type(ty: Type) -> list[Var]:
     """Symbolic dimensions that stand alone in a place of the type, so that a value defines them."""
-    from workbench.relax.expr import ShapeExpr
-    from workbench.relax.type import ShapeType
-
     found: dict[int, Var] = {}
     for node in iter_nodes(ty, ShapeExpr, ShapeType):
         for value in node.values or ():

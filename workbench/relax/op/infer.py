@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
 
+from workbench.arith import Analyzer
 from workbench.ir.expr import Call, Expr, IntImm
 from workbench.ir.type import PrimType, TupleType, Type
 from workbench.relax.analysis.type_relation import TypeInferenceError, same_dim
@@ -160,8 +161,6 @@ def simplify(expr: Any) -> Expr:
     """A dimension in simplest form."""
     if isinstance(expr, IntImm):
         return expr
-    from workbench.arith import Analyzer
-
     return Analyzer().simplify(as_dim(expr))
 
 

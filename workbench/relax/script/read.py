@@ -25,6 +25,7 @@ from workbench.relax.expr import (
     SeqExpr,
     TupleGetItem,
     VarBinding,
+    const,
     convert_to_expr,
 )
 from workbench.relax.script.words import (
@@ -32,11 +33,13 @@ from workbench.relax.script.words import (
     LaterType,
     TypeWord,
     _current,
+    resolve,
     state,
     type_of,
 )
 from workbench.relax.type import AnyType, FuncType, TensorType
 from workbench.script.evaluate import Reader
+from workbench.script.reader import decorator_of
 from workbench.tirx.script.read import TirDialect, _declared_dtypes
 from workbench.tirx.script.values import MetaVar, NewVar
 
@@ -120,8 +123,6 @@ class RelaxDialect(TirDialect):
 def _tensor(value: Any, like: Expr) -> Expr:
     """A Python number as a constant of the other operand's type."""
     if isinstance(value, (int, float)):
-        from workbench.relax.expr import const
-
         dtype = like.ty.dtype if isinstance(like.ty, TensorType) else None
         return const(value, None if dtype is None else str(dtype))
     return value
@@ -258,8 +259,6 @@ def _type(reader: Reader, node: ast.expr) -> Type:
 
 def _declare_symbols(reader: Reader, node: ast.expr) -> None:
     """Makes the symbols that the texts of an annotation bring, whatever their order."""
-    from workbench.relax.script.words import resolve
-
     for part in ast.walk(node):
         if not isinstance(part, ast.Call):
             continue
@@ -356,8 +355,6 @@ def _return(self: BodyReader, node: ast.Return) -> None:
 
 
 def _function(self: BodyReader, node: ast.FunctionDef) -> None:
-    from workbench.script.reader import decorator_of
-
     _, options = decorator_of(self.reader, node)
     function = read_function(self.reader, node, nested=True, **options)
     self.reader.define(node.name, self.emit(node.name, function))

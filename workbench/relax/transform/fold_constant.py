@@ -9,6 +9,7 @@ import numpy as np
 from workbench.ir.expr import Call, IntImm, Op
 from workbench.ir.module import IRModule
 from workbench.ir.transform import PassContext, define_pass
+from workbench.relax.analysis.kernel_pattern import leaf_blocks
 from workbench.relax.expr import Constant, DataflowVar, Function, Tuple, VarBinding
 from workbench.relax.transform.rewriter import BindingRewriter, rewrite_bindings
 from workbench.relax.type import TensorType
@@ -99,8 +100,6 @@ def _constant_shape(ty: Any) -> tuple[int, ...] | None:
 
 def _work(kernel: PrimFunc) -> int:
     """The number of block instances that a kernel runs (of constant extents)."""
-    from workbench.relax.analysis.kernel_pattern import leaf_blocks
-
     total = 0
     for block in leaf_blocks(kernel) or ():
         count = 1

@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from workbench.arith import Analyzer
+from workbench.core.structural import structural_equal
 from workbench.core.traverse import iter_nodes, substitute
 from workbench.ir.expr import Expr, IntImm, Var
 from workbench.s_tir.analysis.linear import linear_form
@@ -37,8 +39,6 @@ class Hints:
                 self._values[id(var)] = _UNKNOWN[len(self._kept) % len(_UNKNOWN)]
                 self._kept.append(var)
             values[var] = IntImm(var.dtype, self._values[id(var)])
-        from workbench.arith import Analyzer
-
         found = Analyzer().simplify(substitute(expr, values))
         return found.value if isinstance(found, IntImm) else _UNKNOWN[0]
 
@@ -101,8 +101,6 @@ def accesses_of(block: SBlock, hints: Hints) -> tuple[list[Access], Access | Non
 
 
 def _same(a: BufferLoad, b: BufferLoad) -> bool:
-    from workbench.core.structural import structural_equal
-
     return a.buffer is b.buffer and structural_equal(a.indices, b.indices)
 
 

@@ -11,6 +11,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from workbench.arith import Analyzer
 from workbench.core.recorder import active
 from workbench.core.traverse import substitute
 from workbench.ir.expr import GlobalVar, IntImm, Var
@@ -199,8 +200,6 @@ class ScheduleBase:
             return value.value
         known = {v: IntImm("int32", n) for v, n in self._symbols.items() if isinstance(v, Var)}
         expr = substitute(value, known)
-        from workbench.arith import Analyzer
-
         result = expr if isinstance(expr, IntImm) else Analyzer().simplify(expr)
         if not isinstance(result, IntImm):
             raise ScheduleArgumentError(f"{value} is no integer at this point of the schedule")

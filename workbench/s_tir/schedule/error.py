@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from workbench.core.errors import WorkbenchError
+from workbench.core.text import underline
 
 
 class ScheduleError(WorkbenchError):
@@ -42,8 +43,6 @@ class ScheduleError(WorkbenchError):
 
     def render(self) -> str:
         """The reason followed by the program with the named loops and blocks underlined."""
-        from workbench.core.text import underline
-
         if self.root is None or not self.nodes:
             return self.reason
         return f"{self.reason}\n\n{underline(self.root, self.nodes, self.message)}"

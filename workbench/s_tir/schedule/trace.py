@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from workbench.core.errors import WorkbenchError
-from workbench.core.traverse import substitute
+from workbench.core.traverse import iter_nodes, substitute
 from workbench.ir.expr import Expr, FloatImm, IntImm, StringImm, Var
 from workbench.s_tir.schedule.instruction import Instruction, InstructionKind, instruction_kinds
 from workbench.s_tir.schedule.random_variable import LoopRV, SBlockRV
@@ -253,8 +253,6 @@ def _random_variables(value: Any) -> list[Any]:
     if isinstance(value, (SBlockRV, LoopRV)):
         return [value]
     if isinstance(value, Expr):
-        from workbench.core.traverse import iter_nodes
-
         return list(iter_nodes(value, Var))
     if isinstance(value, (list, tuple)):
         return [rv for item in value for rv in _random_variables(item)]

@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from workbench.ir.expr import Call, GlobalVar, Op, StringImm, Var
 from workbench.runtime.dtype import DataType
+from workbench.runtime.function import get_global_func
 from workbench.tirx import expr as e
 from workbench.tirx.interpreter.exprs import (
     HANDLERS,
@@ -155,8 +156,6 @@ def _packed(node: Call, run: ExprCompiler) -> Steps:
     args = []
     for item in node.args[1:]:
         args.append((yield item))
-    from workbench.runtime.function import get_global_func
-
     name = run.constant(get_global_func(first.value), "packed")
     return Val(f"{name}({', '.join(a.src for a in args)})", node.dtype, depth=3)
 

@@ -14,6 +14,7 @@ from workbench.ir.expr import Expr, GlobalVar, IntImm, Var
 from workbench.ir.module import IRModule
 from workbench.runtime.dtype import DataType
 from workbench.tirx.function import PrimFunc
+from workbench.tirx.interpreter.exprs import ExprCompiler
 from workbench.tirx.interpreter.program import ProgramCompiler
 from workbench.tirx.interpreter.values import InterpretError, Pointer, int_range, strided
 
@@ -184,8 +185,6 @@ def _known(param: Var, expr: Any, consts: dict[int, int]) -> int:
         raise InterpretError(
             f"argument {param.name}: the value of {', '.join(missing)} in its shape is not known"
         )
-    from workbench.tirx.interpreter.exprs import ExprCompiler
-
     run = ExprCompiler(expr, consts)
     return int(eval(run.expr(expr).src, run.space))
 

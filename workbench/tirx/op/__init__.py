@@ -5,6 +5,7 @@ reducers of te. Importing this package installs Python's operators on scalar exp
 """
 
 from workbench.ir.expr import operators
+from workbench.tirx.expr import EQ, NE
 from workbench.tirx.op import arith, builtin, constants, intrin, math, reduce
 from workbench.tirx.op.arith import (
     add,
@@ -153,8 +154,6 @@ from workbench.tirx.op.reduce import comm_reducer, max, min, sum
 
 def _install() -> None:
     """Python's operators on scalar expressions (a named seam of `ir.expr`)."""
-    from workbench.tirx.expr import EQ, NE
-
     operators["prim"].update(
         add=add,
         subtract=subtract,

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from workbench.core.structural import structural_equal
 from workbench.ir.expr import Call, Expr, FloatImm, IntImm, Op, as_expr, is_prim_expr
 from workbench.ir.type import PointerType, prim_type
 from workbench.runtime.dtype import DataType
@@ -98,8 +99,6 @@ def _common(a: DataType, b: DataType) -> DataType:
 
 
 def _same(a: Expr, b: Expr) -> bool:
-    from workbench.core.structural import structural_equal
-
     return a is b or (type(a) is type(b) and structural_equal(a, b))
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from workbench.core.structural import structural_equal
 from workbench.ir.expr import Var, as_expr
 from workbench.script.error import ScriptError
 from workbench.tirx import expr as nodes
@@ -65,8 +66,6 @@ class TileLayout:
 
     def is_row_major(self) -> bool:
         """Whether the strides are those of a compact row-major buffer."""
-        from workbench.core.structural import structural_equal
-
         shape, strides = self.spec
         expected: Any = 1
         for extent, stride in zip(reversed(shape), reversed(strides), strict=True):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from workbench.core.structural import structural_equal
 from workbench.ir.expr import Call, Expr, GlobalVar, IntImm, Op, Range, Var, as_expr
 from workbench.ir.type import PointerType, TupleType, Type, as_type
 from workbench.script.error import ScriptError
@@ -34,8 +35,6 @@ def half_open(start: Any, stop: Any) -> tuple[Any, Any]:
 
 def difference(high: Expr, low: Expr) -> Expr:
     """high - low; `low + extent` minus `low` is the extent as it was written."""
-    from workbench.core.structural import structural_equal
-
     if isinstance(high, nodes.Add) and structural_equal(high.a, low):
         return high.b
     return op.subtract(high, low)

@@ -34,6 +34,7 @@ from workbench.tirx import op
 from workbench.tirx.buffer import BufferType
 from workbench.tirx.function import IndexMap
 from workbench.tirx.script.intrinsics import DTYPE_FIRST, DTYPE_LAST, WRITTEN_AS
+from workbench.tirx.script.print_buffer import buffer_form
 from workbench.tirx.stmt import BufferRegion
 
 
@@ -165,15 +166,11 @@ def buffer_word(buffer: Any, p: Printer) -> Doc:
 
 @prints(BufferType)
 def _buffer_type(node: BufferType, p: Printer) -> Doc:
-    from workbench.tirx.script.print_buffer import buffer_form
-
     return buffer_form("Buffer", node, p, with_dtype=True)
 
 
 @declarations.register(BufferType)
 def _declare_buffer(ty: BufferType, p: Printer) -> Doc:
-    from workbench.tirx.script.print_buffer import buffer_form
-
     return buffer_form("Buffer", ty, p)
 
 

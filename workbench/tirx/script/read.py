@@ -8,9 +8,9 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from workbench.ir.expr import Expr, GlobalVar, IntImm, Op, Var, is_prim_expr
-from workbench.ir.type import TupleType
+from workbench.ir.type import FuncType, TupleType
 from workbench.script.error import ScriptError
-from workbench.script.evaluate import Reader
+from workbench.script.evaluate import BINARY, Reader
 from workbench.tirx import expr as nodes
 from workbench.tirx import stmt as S
 from workbench.tirx.expr import IterVar
@@ -18,7 +18,7 @@ from workbench.tirx.function import PrimFunc
 from workbench.tirx.script import buffers, build, expressions
 from workbench.tirx.script.dialect import TirDialect, bounds
 from workbench.tirx.script.root import needs_root
-from workbench.tirx.script.state import FunctionState, _current, sequence
+from workbench.tirx.script.state import FunctionState, _current, sequence, state
 from workbench.tirx.script.values import (
     DtypeWord,
     Frame,
@@ -187,8 +187,6 @@ def _annotated(self: BodyReader, node: ast.AnnAssign) -> None:
 
 
 def _augmented(self: BodyReader, node: ast.AugAssign) -> None:
-    from workbench.script.evaluate import BINARY
-
     current = self.reader.eval(_loaded(node.target))
     value = self.reader.binary(BINARY[type(node.op)], current, self.reader.eval(node.value))
     self.bind(node.target, value)
@@ -383,8 +381,6 @@ class Macro:
 
     def inline_call(self, args: list[Any], kwargs: dict[str, Any]) -> Any:
         """Reads the body into the function being read."""
-        from workbench.tirx.script.state import state
-
         here = state(f"the macro {self.node.name}")
         names = _bind_arguments(self.node, args, kwargs)
         inner = Reader(self.source, list(self.scopes))
@@ -545,8 +541,6 @@ def read_prim_func(
 
 def declare_prim_func(reader: Reader, node: ast.FunctionDef, **options: Any) -> Any:
     """What callers may know of a function before it is read: its name and the type it returns."""
-    from workbench.ir.type import FuncType
-
     with reader.reading(TirDialect()):
         returns = _return_type(reader, node)
     ret = returns if returns is not None else type_of("void")

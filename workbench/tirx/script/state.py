@@ -11,6 +11,8 @@ from workbench.ir.expr import Expr, IntImm, Var
 from workbench.ir.type import Type
 from workbench.script.error import ScriptError
 from workbench.tirx.expr import IterVar
+from workbench.tirx.script.regions import access_regions
+from workbench.tirx.script.values import value_of
 from workbench.tirx.stmt import (
     BufferRegion,
     Evaluate,
@@ -42,8 +44,6 @@ class BlockState:
         """The block around `body`; regions that were not written are found."""
         reads, writes = self.reads, self.writes
         if reads is None or writes is None:
-            from workbench.tirx.script.regions import access_regions
-
             found = access_regions(self, body)
             reads = found[0] if reads is None else reads
             writes = found[1] if writes is None else writes
@@ -102,8 +102,6 @@ class FunctionState:
 
     def resolve(self, word: str) -> Expr:
         """The expression that a text in a signature means; unknown names are new symbols."""
-        from workbench.tirx.script.values import value_of
-
         return value_of(self.reader.expression(word, self.symbol))
 
     def symbol(self, name: str, alone: bool) -> Var | None:

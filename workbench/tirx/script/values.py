@@ -11,7 +11,7 @@ from typing import Any
 
 from workbench.ir.attrs import Attrs
 from workbench.ir.expr import Expr, FloatImm, IntImm, Var, as_expr
-from workbench.ir.type import VOID, PointerType, Type, as_type, prim_type
+from workbench.ir.type import VOID, PointerType, TupleType, Type, as_type, prim_type
 from workbench.runtime.dtype import DataType
 from workbench.script.error import ScriptError
 from workbench.tirx import op
@@ -117,8 +117,6 @@ def type_of(value: Any) -> Type:
     if isinstance(value, str):
         return as_type(value)
     if isinstance(value, (tuple, list)):
-        from workbench.ir.type import TupleType
-
         return TupleType(tuple(type_of(v) for v in value))
     raise TypeError(f"expected a type such as T.float32 or T.handle, got {value!r}")
 

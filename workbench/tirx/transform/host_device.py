@@ -6,6 +6,7 @@ from typing import Any
 
 from workbench.core.errors import WorkbenchError
 from workbench.core.traverse import iter_nodes
+from workbench.ir.function import CallingConv
 from workbench.ir.module import IRModule
 from workbench.ir.transform import PassContext, define_pass
 from workbench.tirx.function import PrimFunc
@@ -40,8 +41,6 @@ def MakePackedAPI(mod: IRModule, ctx: PassContext) -> IRModule:
     The code generator writes the wrapper that checks and unpacks arguments; here each PrimFunc
     with a `global_symbol` only gets the attribute `calling_conv`.
     """
-    from workbench.ir.function import CallingConv
-
     for gvar, func in mod.functions.items():
         if isinstance(func, PrimFunc) and func.attrs.get("global_symbol"):
             attrs: dict[str, Any] = {"calling_conv": int(CallingConv.C_PACKED_FUNC)}

@@ -6,7 +6,7 @@ from collections.abc import Generator
 from typing import Any
 
 from workbench.arith import Analyzer
-from workbench.core.traverse import rewrite
+from workbench.core.traverse import rewrite, substitute
 from workbench.ir.expr import Call, Expr, IntImm, Range, Var
 from workbench.ir.transform import PassContext, define_pass
 from workbench.tirx import expr as e
@@ -67,8 +67,6 @@ class _Narrow:
         low, extent = op.cast(self.kind, low), op.cast(self.kind, extent)
         self.analyzer.bind(var, Range.from_min_extent(low, extent), True)
         body = yield node.body
-        from workbench.core.traverse import substitute
-
         body = substitute(body, {node.loop_var: op.cast(node.loop_var.dtype, var)})
         body = rewrite(body, {BufferStore: self.access, e.BufferLoad: self.access})
         return node.replace(loop_var=var, min=low, extent=extent, body=body)

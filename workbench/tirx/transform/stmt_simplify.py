@@ -8,8 +8,9 @@ from typing import Any
 from workbench.arith import Analyzer
 from workbench.core.structural import structural_equal
 from workbench.core.traverse import rewrite
-from workbench.ir.expr import Expr, IntImm, Range, StringImm, Var
+from workbench.ir.expr import Call, Expr, IntImm, Op, Range, StringImm, Var
 from workbench.ir.transform import PassContext, define_pass
+from workbench.tirx import op
 from workbench.tirx.expr import And, BufferLoad, IterVar
 from workbench.tirx.function import PrimFunc
 from workbench.tirx.stmt import (
@@ -119,8 +120,6 @@ class _Simplifier:
             then = yield node.then_case
         other = node.else_case
         if other is not None:
-            from workbench.tirx import op
-
             with self.analyzer.constraint_scope(op.logical_not(unmarked(test))):
                 other = yield node.else_case
         return node.replace(condition=test, then_case=then, else_case=other)
@@ -224,8 +223,6 @@ def _kept(new: tuple[Any, ...], old: tuple[Any, ...]) -> tuple[Any, ...]:
 
 def unmarked(condition: Any) -> Any:
     """A condition without its `likely` marks."""
-    from workbench.ir.expr import Call, Op
-
     mark = Op.get("tirx.likely")
 
     def strip(node: Call) -> Any:

@@ -11,6 +11,7 @@ from workbench.ir.expr import Expr, IntImm
 from workbench.te.tensor import Tensor
 from workbench.tirx import op as tir
 from workbench.topi.dims import const_int, normalize_axes, normalize_axis, product
+from workbench.topi.nn.pad import pad
 from workbench.topi.reduction import reduce_over
 from workbench.topi.transform import reshape
 
@@ -216,8 +217,6 @@ def lrn(
     """data / (bias + alpha / size * sum of squares of `size` neighbours along `axis`) ** beta."""
     at = normalize_axis(axis, data.ndim, "lrn")
     low, high = (size - 1) // 2, size - 1 - (size - 1) // 2
-    from workbench.topi.nn.pad import pad
-
     amounts = [(low, high) if k == at else (0, 0) for k in range(data.ndim)]
     padded = pad(data, [a for a, _ in amounts], [b for _, b in amounts], name="pad_temp")
     axis_var = te.reduce_axis((0, size), "rk")

@@ -211,11 +211,12 @@ def gemm(node: NodeContext) -> Expr:
 def reduce_axes(node: NodeContext) -> tuple[Any, bool]:
     """Axes of a reduction (attribute, or input 1 in later opsets) and whether to reduce nothing."""
     axes = node.attr("axes")
+    nothing_without_axes = bool(node.attr("noop_with_empty_axes", 0))
     if axes is None and node.has(1):
         axes = node.ints(1, "axes")
     if axes is not None and not len(axes):
         axes = None
-    if axes is None and node.attr("noop_with_empty_axes", 0):
+    if axes is None and nothing_without_axes:
         return None, True
     return (None if axes is None else tuple(int(a) for a in axes)), False
 

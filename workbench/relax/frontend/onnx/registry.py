@@ -22,7 +22,7 @@ from workbench.ir.expr import Expr, IntImm
 from workbench.relax.block_builder import BlockBuilder
 from workbench.relax.expr import Constant, ShapeExpr, const
 from workbench.relax.frontend.onnx.values import HostValue, Value
-from workbench.relax.op import astype, shape_to_tensor
+from workbench.relax.op import astype, reshape, shape_to_tensor
 from workbench.relax.type import TensorType
 
 
@@ -114,8 +114,6 @@ class NodeContext:
         flat = ShapeExpr([_dimension(v) for v in value.items])
         tensor = self.bb.emit(shape_to_tensor(flat))
         if value.shape != (len(value.items),):
-            from workbench.relax.op import reshape
-
             tensor = self.bb.emit(reshape(tensor, list(value.shape)))
         return tensor if value.dtype == "int64" else self.bb.emit(astype(tensor, value.dtype))
 

@@ -24,6 +24,8 @@ from workbench.relax.op.linear import matmul
 from workbench.relax.op.manipulate import permute_dims
 from workbench.relax.op.nn.activation import softmax
 from workbench.relax.op.registry import OpCall, relax_op
+from workbench.relax.op.statistical import mean
+from workbench.relax.op.statistical import sum as total
 from workbench.relax.op.unary import negative
 from workbench.relax.type import TensorType
 
@@ -141,9 +143,6 @@ def _cross_entropy_type(call: Call, types: list[Any]) -> Type:
 
 
 def _legalize_cross_entropy(builder: Any, call: Call) -> Expr:
-    from workbench.relax.op.statistical import mean
-    from workbench.relax.op.statistical import sum as total
-
     product = builder.emit(multiply(*call.args))
     if call.args[0].ty.ndim == 1:
         return negative(builder.emit(total(product)))

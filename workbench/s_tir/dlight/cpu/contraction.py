@@ -16,7 +16,7 @@ from typing import Any
 
 from workbench.ir.expr import IntImm
 from workbench.s_tir.analysis.blocks import REDUCTION, SPATIAL, is_trivial_binding
-from workbench.s_tir.dlight.access import Access, Hints, accesses_of, total
+from workbench.s_tir.dlight.access import Access, Hints, accesses_of, linear, total
 from workbench.s_tir.dlight.base import ScheduleRule
 from workbench.s_tir.dlight.cpu.elementwise import schedule_injective
 from workbench.s_tir.dlight.cpu.machine import PARALLEL_CYCLES, Cpu, is_cpu
@@ -31,6 +31,7 @@ from workbench.s_tir.dlight.kernel import (
 )
 from workbench.s_tir.schedule import LoopRV, SBlockRV, Schedule
 from workbench.target import Target
+from workbench.tirx.expr import BufferLoad
 from workbench.tirx.function import PrimFunc
 
 #: Small tiles are written out for several steps of the reduction, up to this many multiply-adds.
@@ -87,15 +88,11 @@ class Conv2d(Contraction):
 
 
 def _has_window(access: Access) -> bool:
-    from workbench.s_tir.dlight.access import linear
-
     return any(len(linear(i) or {}) > 1 for i in access.indices)
 
 
 def _inline_layout(sch: Schedule, main: SBlockRV) -> None:
     """Inlines producers of the reduction that only rename indices (linearly)."""
-    from workbench.tirx.expr import BufferLoad
-
     for producer in sch.get_producers(main):
         if not is_injective(sch, producer) or len(sch.get_consumers(producer)) != 1:
             continue

@@ -18,6 +18,7 @@ from workbench.s_tir.analysis.blocks import (
     loops_around,
     swept_regions,
 )
+from workbench.s_tir.analysis.regions import union_region
 from workbench.s_tir.sblock_scope import Entry, Key
 from workbench.s_tir.schedule.base import ScheduleBase
 from workbench.s_tir.schedule.error import ScheduleError
@@ -299,8 +300,6 @@ class CachePrimitives(ScheduleBase):
         shared = place[0]
         if shared.is_block:
             return [Range(extent) for extent in buffer.shape]
-        from workbench.s_tir.analysis.regions import union_region
-
         loops = [*loops_around(self.state, shared.key), shared]
         found: list[Range] | None = None
         for entry in users:

@@ -26,6 +26,7 @@ from workbench.s_tir.analysis.blocks import (
     swept_regions,
     vars_of,
 )
+from workbench.s_tir.analysis.regions import union_region
 from workbench.s_tir.sblock_scope import DepKind, Entry, SBlockScope
 from workbench.s_tir.schedule.base import ScheduleBase
 from workbench.s_tir.schedule.error import ScheduleError
@@ -374,8 +375,6 @@ def _merge(
     pairs: list[tuple[Sequence[Range], Sequence[Range]]], loops: Sequence[Entry]
 ) -> list[tuple[Sequence[Range], Sequence[Range]]]:
     """Wishes for the same region united into one."""
-    from workbench.s_tir.analysis.regions import union_region
-
     analyzer = analyzer_for(loops)
     out: list[tuple[Sequence[Range], Sequence[Range]]] = []
     for region, wanted in pairs:

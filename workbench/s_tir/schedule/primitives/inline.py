@@ -20,6 +20,7 @@ from workbench.s_tir.analysis.blocks import (
     foreign_predicate,
     is_output_block,
 )
+from workbench.s_tir.analysis.regions import relax_index
 from workbench.s_tir.sblock_scope import DepKind, Entry
 from workbench.s_tir.schedule.base import ScheduleBase
 from workbench.s_tir.schedule.error import ScheduleError
@@ -237,8 +238,6 @@ class InlinePrimitives(ScheduleBase):
         self, entry: Entry, producer: Entry, places: Sequence[Var | None], source: BufferStore
     ) -> None:
         """The consumer's variables run exactly over what the producer stores."""
-        from workbench.s_tir.analysis.regions import relax_index
-
         analyzer = Analyzer()
         env: dict[Var, tuple[Any, Any]] = {}
         for v in producer.stmt.iter_vars:
