@@ -188,3 +188,48 @@ def test_an_error_can_be_copied():
     error = body("T.evaluate(m)")
     again = pickle.loads(pickle.dumps(error))
     assert str(again) == str(error)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (
+            "@T.prim_func\ndef f(a: T.Buffer((8,), 'float32')):\n    for i in range(8.5):\n"
+            "        a[i] = 0.0\n",
+            "expected an integer as extent of loop i",
+        ),
+        (
+            "@T.prim_func\ndef f(a: T.Buffer((8,), 'float32')):\n    a[0] = 'x'\n",
+            "a string is no number",
+        ),
+        (
+            "@T.prim_func\ndef f(a: T.int32, a: T.int32):\n    T.evaluate(a)\n",
+            "two parameters are named 'a'",
+        ),
+        (
+            "@R.function\ndef f(x: R.Tensor((2,), 'int8'), x: R.Tensor((2,), 'int8')):\n"
+            "    return x\n",
+            "two parameters are named 'x'",
+        ),
+        (
+            "@R.function\ndef f(x: R.Tensor((2, 3), 'float32')):\n"
+            "    y: R.Tensor((7, 3), 'float32') = R.add(x, x)\n    return y\n",
+            r"'y' is declared as R.Tensor\(\(7, 3\).*the value has the type R.Tensor\(\(2, 3\)",
+        ),
+        (
+            "@R.function\ndef f(x: R.Tensor((2,), 'int8')) -> R.Tensor((3,), 'int8'):\n"
+            "    return x\n",
+            "the result of 'f' is declared as",
+        ),
+        (
+            "@R.function\ndef f(x: R.Tensor((2,), 'int8')):\n    with R.dataflow():\n"
+            "        y = R.add(x, x)\n    return y\n",
+            "undefined variable 'y'",
+        ),
+    ],
+)
+def test_contradictions_are_refused_where_they_stand(text: str, message: str) -> None:
+    head = "from workbench.script import relax as R, tirx as T\n"
+    with pytest.raises(ScriptError, match=message) as caught:
+        parse(head + text)
+    assert caught.value.lineno

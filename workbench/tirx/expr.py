@@ -176,6 +176,10 @@ class Cast(Expr):
     value: Expr = field(converter=_prim)
     ty: PrimType = field(init=False, derive=lambda self: prim_type(self._dtype))
 
+    def __check__(self) -> None:
+        if isinstance(self.value, StringImm):
+            raise TypeError(f"Cast: a string is no number: {self.value} as {self._dtype}")
+
 
 class Let(Expr):
     """`body` with `var` bound to `value`."""

@@ -63,6 +63,14 @@ class For(Stmt):
     annotations: Mapping[str, Any] = {}
     step: Expr | None = field(converter=_prim, default=None)
 
+    def __check__(self) -> None:
+        for what, value in (("extent", self.extent), ("begin", self.min), ("step", self.step)):
+            if value is not None and not value.dtype.startswith(("int", "uint", "bool")):
+                raise TypeError(
+                    f"For: expected an integer as {what} of loop {self.loop_var.name}, got {value}"
+                    f" of type {value.dtype}"
+                )
+
 
 class While(Stmt):
     """`body` as long as `condition` holds."""

@@ -14,7 +14,12 @@ from workbench.ir.script.read import ModuleNames, find_module
 from workbench.ir.type import FuncType as KernelType
 from workbench.ir.type import TupleType, Type
 from workbench.relax import op
-from workbench.relax.analysis import is_base_of
+from workbench.relax.analysis.type_relation import (
+    BaseCheckResult,
+    TypeInferenceError,
+    is_base_of,
+    type_base_check,
+)
 from workbench.relax.block_builder import BlockBuilder
 from workbench.relax.expr import (
     DataflowVar,
@@ -146,6 +151,17 @@ def _says_more(annotation: Type, value: Any) -> bool:
     return is_base_of(value.ty, annotation)
 
 
+def _check_annotation(annotation: Type, found: Type | None, what: str) -> None:
+    """Fails where a written type cannot be that of the value."""
+    if found is None or isinstance(found, AnyType) or isinstance(annotation, AnyType):
+        return
+    if type_base_check(annotation, found) <= BaseCheckResult.FAIL_L1:
+        raise TypeInferenceError(
+            f"{what} {annotation}, but the value has the type {found}",
+            hint="leave the type out, or use R.match_cast for what is known at run time only",
+        )
+
+
 class DataflowFrame:
     """`R.dataflow()`"""
 
@@ -230,6 +246,8 @@ class BodyReader:
             builder.emit_normalized(MatchCast(var, source, value.ty))
             return var
         expr = value if isinstance(value, Function) else builder.normalize(convert_to_expr(value))
+        if annotation is not None:
+            _check_annotation(annotation, expr.ty, f"{name!r} is declared as")
         if annotation is not None and _says_more(annotation, expr):
             expr = expr.replace(ty=annotation)
         found = AnyType() if isinstance(expr, StringImm) else expr.ty
@@ -296,11 +314,17 @@ def _with(self: BodyReader, node: ast.With) -> None:
             if isinstance(function, ast.Attribute) and function.attr == "output":
                 names.update(a.id for a in stmt.value.args if isinstance(a, ast.Name))
     self.here.outputs = names
+    kept: dict[str, Any] = {}
     try:
-        with self.here.builder.dataflow():
+        with self.here.builder.dataflow(), self.reader.scope():
             self.body(node.body)
+            inner = self.reader.scopes[-1]
+            # What is no output has no meaning after the block; what is no variable of it has.
+            kept = {k: v for k, v in inner.items() if not isinstance(v, DataflowVar)}
     finally:
         self.here.outputs = None
+    for name, value in kept.items():
+        self.reader.define(name, value)
 
 
 def _if(self: BodyReader, node: ast.If) -> None:
@@ -382,6 +406,8 @@ def _parameters(reader: Reader, node: ast.FunctionDef) -> list[Var]:
             raise reader.error(
                 arg, f"the parameter {arg.arg!r} has no type", f"{arg.arg}: R.Tensor"
             )
+        if any(other is not arg and other.arg == arg.arg for other in listed):
+            raise reader.error(arg, f"two parameters are named {arg.arg!r}")
         _declare_symbols(reader, arg.annotation)
     params = []
     for arg in listed:
@@ -441,6 +467,9 @@ def read_function(
                 raise reader.error(node, f"the function {node.name!r} returns nothing")
     finally:
         _current.reset(token)
+    if ret_ty is not None:
+        with reader.at(node.returns):
+            _check_annotation(ret_ty, here.result.ty, f"the result of {node.name!r} is declared as")
     ret = ret_ty if ret_ty is not None else here.ret_ty
     body = SeqExpr(tuple(blocks), here.result)
     return Function(params, body, ret, here.pure, here.attrs)

@@ -457,6 +457,8 @@ def _parameters(reader: Reader, node: ast.FunctionDef, here: FunctionState) -> N
     for arg in listed:
         if arg.annotation is None:
             raise reader.error(arg, f"the parameter {arg.arg!r} has no type", f"{arg.arg}: T.int32")
+        if any(other is not arg and other.arg == arg.arg for other in listed):
+            raise reader.error(arg, f"two parameters are named {arg.arg!r}")
         if not _is_buffer_annotation(arg.annotation):
             with reader.at(arg.annotation):
                 value = reader.eval(arg.annotation)
