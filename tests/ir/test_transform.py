@@ -165,3 +165,39 @@ def test_module_lookup_errors_have_near_names() -> None:
         IRModule({"main": PrimFunc([], Evaluate(1))})["mian"]
     except WorkbenchError as error:
         assert "'main'" in str(error)
+
+
+def test_contexts_check_what_they_are_given() -> None:
+    for wrong in (
+        {"opt_level": "x"},
+        {"disabled_pass": "tirx.UnrollLoop"},
+        {"instruments": [3]},
+        {"config": ["x"]},
+    ):
+        with pytest.raises(PassError, match="PassContext: "):
+            PassContext(**wrong)  # type: ignore[arg-type]
+
+
+def test_options_that_nobody_asks_for_are_named() -> None:
+    @module_pass(opt_level=0, name="test.asks")
+    def asks(mod: IRModule, ctx: PassContext) -> IRModule:
+        assert ctx.config["known"] == 1
+        return mod
+
+    with pytest.warns(UserWarning, match="asked for the option 'unknown'") as caught:
+        with PassContext(config={"known": 1, "unknown": 2}):
+            asks(IRModule())
+    assert len(caught) == 1
+
+
+def test_a_recorded_pass_that_returns_nothing_is_an_error_of_that_pass() -> None:
+    @module_pass(opt_level=0, name="test.nothing")
+    def nothing(mod: IRModule, ctx: PassContext) -> None:
+        return None
+
+    mod = IRModule()
+    with recording("pass") as recorder, pytest.raises(PassError, match="returned NoneType"):
+        nothing(mod)
+    (event,) = recorder.events
+    assert event.after is mod
+    assert isinstance(event.info["error"], PassError)

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from contextvars import ContextVar, Token
 from dataclasses import dataclass, field
@@ -45,6 +46,30 @@ class PassInfo:
 pass_registry: Registry[Callable[..., Pass]] = Registry("pass")
 
 
+class _Config(dict[str, Any]):
+    """The options of a context; it knows which of them were asked for."""
+
+    def __init__(self, values: Mapping[str, Any]) -> None:
+        super().__init__(values)
+        self._read: set[str] = set()
+
+    def __getitem__(self, key: str) -> Any:
+        self._read.add(key)
+        return super().__getitem__(key)
+
+    def get(self, key: str, default: Any = None) -> Any:
+        self._read.add(key)
+        return super().get(key, default)
+
+    def __contains__(self, key: object) -> bool:
+        self._read.add(str(key))
+        return super().__contains__(key)
+
+    def unread(self) -> list[str]:
+        """The names that nothing asked for."""
+        return [name for name in self if name not in self._read]
+
+
 class PassContext:
     """Options for the passes that run inside `with PassContext(...)`.
 
@@ -54,6 +79,9 @@ class PassContext:
     required_pass, disabled_pass : names that run, or do not run, whatever their level.
     instruments : `PassInstrument` objects.
     config : options by name; `{"tirx.UnrollLoop": {"max_steps": 8}}` gives a pass its options.
+
+    A configured name that nothing asked for while the context was active is warned about when it
+    ends. Raises `PassError` for values of other kinds.
     """
 
     def __init__(
@@ -65,11 +93,24 @@ class PassContext:
         config: Mapping[str, Any] | None = None,
         trace: Any = None,
     ) -> None:
+        if isinstance(opt_level, bool) or not isinstance(opt_level, int):
+            raise PassError(f"PassContext: expected an integer as opt_level, got {opt_level!r}")
+        for what, names in (("required_pass", required_pass), ("disabled_pass", disabled_pass)):
+            if isinstance(names, str) or not all(isinstance(n, str) for n in names or ()):
+                raise PassError(f"PassContext: {what} is a list of names, got {names!r}")
+        for item in instruments or ():
+            if not isinstance(item, PassInstrument):
+                raise PassError(
+                    f"PassContext: expected instruments, got {type(item).__name__} {item!r}",
+                    hint="make the class of it a @pass_instrument",
+                )
+        if config is not None and not isinstance(config, Mapping):
+            raise PassError(f"PassContext: config maps names to options, got {config!r}")
         self.opt_level = opt_level
         self.required_pass = tuple(required_pass or ())
         self.disabled_pass = tuple(disabled_pass or ())
         self.instruments: tuple[PassInstrument, ...] = tuple(instruments or ())
-        self.config = dict(config or {})
+        self.config = _Config(config or {})
         self.trace = trace
         self._tokens: list[Token[PassContext | None]] = []
 
@@ -93,6 +134,14 @@ class PassContext:
         _context.reset(self._tokens.pop())
         for instrument in self.instruments:
             instrument.exit_pass_ctx()
+        if kind is None and not self._tokens:
+            for name in self.config.unread():
+                near = did_you_mean(name, pass_registry.names())
+                warnings.warn(
+                    f"PassContext: no pass that ran asked for the option {name!r}"
+                    + (f"; {near}" if near else ""),
+                    stacklevel=2,
+                )
 
     def override_instruments(self, instruments: Sequence[PassInstrument] | None) -> None:
         """Replaces the instruments of a running context."""
@@ -164,7 +213,10 @@ class Pass:
             with recorder.step(
                 "pass", self.info.name, mod, options=self.options(), composite=self.composite
             ) as event:
-                new = event.after = self.transform(mod, ctx)
+                new = event.after = self._checked(self.transform(mod, ctx))
+        return self._checked(new)
+
+    def _checked(self, new: Any) -> IRModule:
         if not isinstance(new, IRModule):
             raise PassError(
                 f"pass {self.info.name} returned {type(new).__name__}, expected an IRModule"
