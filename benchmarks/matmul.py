@@ -5,8 +5,8 @@
 The budget is half of NumPy's speed. NumPy's BLAS is held to `--threads` by its own environment
 variables, which it reads when it loads; so the script starts itself again with them set.
 
-OpenBLAS keeps its threads busy for tens of milliseconds after a call, waiting for the next one. In a
-comparison that takes turns they would still hold a core while the other side is measured, so they
+OpenBLAS keeps its threads busy for tens of milliseconds after a call, waiting for the next one. In
+a comparison that takes turns they would still hold a core while the other side is measured, so they
 are told to wait for about half a millisecond instead (`--spin` leaves them as they are).
 """
 
