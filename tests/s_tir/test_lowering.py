@@ -354,3 +354,22 @@ def test_storage_rewrite_after_lowering_allocates_once():
     after = default_tir_pipeline()(IRModule({"main": two_stages}))["main"]
     assert sum(1 for _ in iter_nodes(after.body, tirx.AllocBuffer)) == 1
     assert apply(StorageRewrite(), after) is not None
+
+
+def test_what_later_turns_read_is_not_allocated_inside_the_loop() -> None:
+    @T.prim_func
+    def sums(b: T.Buffer((4,), "float32"), c: T.Buffer((4,), "float32")):
+        t = T.sblock_alloc_buffer((4,))
+        for i in range(4):
+            with T.sblock("t"):
+                v = T.axis.spatial(4, i)
+                t[v] = b[v] * T.float32(2)
+            for j in range(i + 1):
+                with T.sblock("c"):
+                    vi, vj = T.axis.remap("SR", [i, j])
+                    with T.init():
+                        c[vi] = T.float32(0)
+                    c[vi] = c[vi] + t[vj]
+
+    moved = apply(transform.PlanAndUpdateBufferAllocationLocation(), sums)
+    assert [b.name for b in moved.body.block.alloc_buffers] == ["t"]

@@ -13,6 +13,7 @@ from workbench.tirx.analysis.side_effect import uses_var
 from workbench.tirx.expr import BufferLoad, IterVar
 from workbench.tirx.function import PrimFunc
 from workbench.tirx.stmt import (
+    Bind,
     BufferStore,
     DeclBuffer,
     For,
@@ -188,7 +189,54 @@ def _separate(loop: For, buffer: Var) -> bool:
             verdict[0] = False
 
     walk(loop.body, {SBlockRealize: realize, BufferStore: store}, once=False)
-    return verdict[0]
+    return verdict[0] and not _reads_other_turns(loop, buffer)
+
+
+def _reads_other_turns(loop: For, buffer: Var) -> bool:
+    """Whether a load's place does not move with the loop, though that of the stores does.
+
+    Such a load sees what earlier turns stored.
+    """
+    driven = _driven(loop)
+
+    def moving(node: BufferLoad | BufferStore) -> set[int]:
+        return {
+            axis
+            for axis, index in enumerate(node.indices)
+            if any(id(v) in driven for v in iter_nodes(index, Var))
+        }
+
+    stores = [s for s in iter_nodes(loop.body, BufferStore) if s.buffer is buffer]
+    stored = set[int]().union(*map(moving, stores))
+    loads = [n for n in iter_nodes(loop.body, BufferLoad) if n.buffer is buffer]
+    return bool(stored) and any(not moving(n) & stored for n in loads)
+
+
+def _driven(loop: For) -> set[int]:
+    """The variables whose values depend on the loop's variable."""
+    driven = {id(loop.loop_var)}
+
+    def depends(*values: Any) -> bool:
+        return any(id(v) in driven for v in iter_nodes(values, Var))
+
+    def inner(node: For) -> Walk:
+        if depends(node.min, node.extent):
+            driven.add(id(node.loop_var))
+        yield node
+
+    def bind(node: Bind) -> Walk:
+        if depends(node.value):
+            driven.add(id(node.var))
+        yield node
+
+    def realize(node: SBlockRealize) -> Walk:
+        for axis, value in zip(node.block.iter_vars, node.iter_values, strict=True):
+            if depends(value):
+                driven.add(id(axis.var))
+        yield node
+
+    walk(loop.body, {For: inner, Bind: bind, SBlockRealize: realize}, once=False)
+    return driven
 
 
 def _inside_uses(block: SBlock, var: Var) -> bool:
