@@ -392,3 +392,22 @@ def test_loops_of_two_types_are_fused_in_the_wider_one() -> None:
     (realize,) = [r for r in iter_nodes(sch.mod, SBlockRealize) if r.block.name_hint == "B"]
     for axis, value in zip(realize.block.iter_vars, realize.iter_values, strict=True):
         assert value.dtype == axis.var.dtype
+
+
+def test_init_stays_inside_a_loop_that_repeats_the_reduction() -> None:
+    @T.prim_func
+    def sums(a: T.Buffer((8, 8), "float32"), b: T.Buffer((8,), "float32")):
+        for i, _again, k in T.grid(8, 4, 8):
+            with T.sblock("sum"):
+                vi, vk = T.axis.remap("SR", [i, k])
+                with T.init():
+                    b[vi] = T.float32(0)
+                b[vi] = b[vi] + a[vi, vk]
+
+    sch = Schedule(sums)
+    block = sch.get_sblock("sum")
+    i, again, k = sch.get_loops(block)
+    for loop in (i, again):
+        with pytest.raises(ScheduleError, match="repeats block 'sum' as a whole"):
+            sch.decompose_reduction(block, loop)
+    sch.decompose_reduction(block, k)

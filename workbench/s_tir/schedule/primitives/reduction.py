@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from workbench.core.traverse import substitute
-from workbench.ir.expr import Expr, Range, Var
+from workbench.ir.expr import Expr, IntImm, Range, Var
 from workbench.s_tir.analysis.access import get_sblock_read_write_region
 from workbench.s_tir.analysis.blocks import (
     REDUCTION,
@@ -74,6 +74,7 @@ class ReductionPrimitives(ScheduleBase):
                 nodes=[entry.stmt, target.stmt],
             )
         self._check_above(entry, loops[:depth], target)
+        self._check_repeated(entry, loops[depth:])
         init_stmt, init = self._init_nest(entry, loops[depth:])
         update = self._update(entry.stmt)
         realize = entry.realize.replace(block=update)
@@ -83,6 +84,21 @@ class ReductionPrimitives(ScheduleBase):
         found = self.state.get_sref(init)
         assert found is not None
         return self.new_block(found.key)
+
+    def _check_repeated(self, entry: Entry, below: Sequence[Entry]) -> None:
+        """After an init outside of it, a loop that repeats the block would accumulate again."""
+        used = vars_of(entry.realize.iter_values)
+        for loop in below:
+            extent = loop.stmt.extent
+            if id(loop.stmt.loop_var) in used:
+                continue
+            if not (isinstance(extent, IntImm) and extent.value == 1):
+                raise ScheduleError(
+                    f"{loop.label} repeats {entry.label} as a whole: with one init in front of it,"
+                    " the same elements would be accumulated again and again",
+                    nodes=[loop.stmt, entry.stmt],
+                    hint="choose a loop inside of it",
+                )
 
     def _check_above(self, entry: Entry, above: Sequence[Entry], target: Entry) -> None:
         driving = _driving(entry)
