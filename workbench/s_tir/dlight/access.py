@@ -6,7 +6,7 @@ compared; these numbers only steer the choice of a schedule.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from workbench.arith import Analyzer
@@ -17,6 +17,7 @@ from workbench.s_tir.analysis.linear import linear_form
 from workbench.tirx.expr import BufferLoad, Cast
 from workbench.tirx.stmt import BufferStore, SBlock
 
+_BATCH = 2
 _UNKNOWN = (127, 131, 137, 139, 149, 151, 157, 163)
 
 
@@ -26,6 +27,19 @@ class Hints:
     def __init__(self) -> None:
         self._values: dict[int, int] = {}
         self._kept: list[Var] = []
+
+    def batch(self, buffers: Iterable[Var]) -> None:
+        """Takes unknown batches for small: leading extents of three dimensions and more.
+
+        A model that leaves its batch open mostly runs with one or a few items.
+        """
+        for buffer in buffers:
+            shape = buffer.shape
+            if len(shape) < 3 or not isinstance(shape[0], Var) or id(shape[0]) in self._values:
+                continue
+            if not any(v is shape[0] for extent in shape[1:] for v in iter_nodes(extent, Var)):
+                self._values[id(shape[0])] = _BATCH
+                self._kept.append(shape[0])
 
     def of(self, expr: Any) -> int:
         """A number for an extent."""

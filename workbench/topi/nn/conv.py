@@ -33,8 +33,11 @@ def output_size(size: Any, kernel: int, low: int, high: int, stride: int, dilati
                 f"a window of {window} does not fit into {total} elements padded by {low}, {high}"
             )
         return IntImm(size.dtype, count)
-    rest = size + (low + high - window)
-    return rest + 1 if stride == 1 else tir.floordiv(rest, stride) + 1
+    rest = low + high - window
+    if stride != 1:
+        return tir.floordiv(size + rest, stride) + 1
+    # Plainly `size` where padding and window cancel out, so that loops can be fused.
+    return size + (rest + 1) if rest != -1 else size
 
 
 class _Geometry:

@@ -124,6 +124,7 @@ class _Tiler:
         """The schedule, or None if the accesses are not linear or nothing can be a vector."""
         sch, main = self.sch, self.main
         entry = sch.entry_of(main)
+        self.hints.batch(r.buffer for r in (*entry.stmt.reads, *entry.stmt.writes))
         reads, output = accesses_of(entry.stmt, self.hints)
         if output is None or output.steps is None or not is_trivial_binding(sch.state, entry):
             return None
@@ -174,6 +175,8 @@ class _Tiler:
             return True
         if extent == 1:
             return False
+        if inner.iter_type == SPATIAL and not isinstance(inner.dom.extent, IntImm):
+            return False  # a tile that may end anywhere in a row is no box that a store could cover
         return all(a.step(outer.var) == extent * a.step(inner.var) for a in accesses)
 
     def _fuse_groups(self, groups: list[list[int]]) -> None:

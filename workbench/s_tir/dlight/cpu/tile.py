@@ -145,7 +145,7 @@ def _price(
     step_cycles = max(compute, loads, _LATENCY)
     steps = outer * _border(spatial, tile, compute)
     store = elements * (_SCATTER if output.step(axis) != 1 else 2.0 / tile.lanes)
-    code = tile.vectors * tile.rows * (2 if _ragged(spatial, tile) else 1)
+    code = tile.vectors * tile.rows * _variants(spatial, tile)
     if not spatial[tile.vector].constant:
         steps *= _UNKNOWN_VECTOR
     tile.cycles = steps * depth * step_cycles + pack + store + steps * 12 + code * _CODE
@@ -159,30 +159,35 @@ def _copied(access: Access, spatial: Sequence[Axis], reduce: Sequence[Axis]) -> 
     )
 
 
-def _ragged(spatial: Sequence[Axis], tile: Tile) -> bool:
-    """Whether a border needs code of its own."""
+def _variants(spatial: Sequence[Axis], tile: Tile) -> int:
+    """How often the tile is written out: every border needs code of its own."""
     v = spatial[tile.vector]
-    if not v.constant or v.extent % (tile.lanes * tile.vectors):
-        return True
-    if tile.row is None:
-        return False
-    r = spatial[tile.row]
-    return not r.constant or bool(r.extent % tile.rows)
+    count = 2 if not v.constant or v.extent % (tile.lanes * tile.vectors) else 1
+    if tile.row is not None:
+        r = spatial[tile.row]
+        count *= 2 if not r.constant or r.extent % tile.rows else 1
+    return count
 
 
 def _border(spatial: Sequence[Axis], tile: Tile, compute: float) -> float:
     """Number of tiles in the plane of the tile, what is left over counted by its cost."""
     v = spatial[tile.vector]
-    across, rest = divmod(v.extent, tile.lanes)
-    full, partial = divmod(across, tile.vectors)
-    columns = float(full)
-    if partial or (rest and v.constant):
-        # The last column of tiles runs under masks.
-        columns += (partial + (1.5 if rest else 0.0)) / tile.vectors
-        columns *= _RAGGED
+    if v.constant:
+        across, rest = divmod(v.extent, tile.lanes)
+        full, partial = divmod(across, tile.vectors)
+        columns = float(full)
+        if partial or rest:
+            # The last column of tiles runs under masks.
+            columns += (partial + (1.5 if rest else 0.0)) / tile.vectors
+            columns *= _RAGGED
+    else:
+        # On average half of the last tile is wasted.
+        columns = v.extent / (tile.lanes * tile.vectors) + 0.5
     if tile.row is None:
         return columns
     r = spatial[tile.row]
+    if not r.constant:
+        return columns * (r.extent / tile.rows + 0.5)
     whole, left = divmod(r.extent, tile.rows)
     return columns * (whole + (max(left / tile.rows, 0.6) if left else 0))
 
