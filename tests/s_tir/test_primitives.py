@@ -410,4 +410,7 @@ def test_init_stays_inside_a_loop_that_repeats_the_reduction() -> None:
     for loop in (i, again):
         with pytest.raises(ScheduleError, match="repeats block 'sum' as a whole"):
             sch.decompose_reduction(block, loop)
+    with pytest.raises(ScheduleError, match="repeats block 'sum' as a whole"):
+        sch.reorder(k, again)
+    sch.reorder(again, i)
     sch.decompose_reduction(block, k)

@@ -101,6 +101,15 @@ def _reorder_moves(sch: Any, entry: Entry, rv: Any) -> Iterable[Move]:
             return
 
 
+def _key(loop: Entry) -> int:
+    return id(loop.stmt.loop_var)
+
+
+def _single(loop: Entry) -> bool:
+    extent = loop.stmt.extent
+    return isinstance(extent, IntImm) and extent.value == 1
+
+
 def _typed(value: Expr, loop: Entry) -> Expr:
     """A value for a loop's variable in its data type (loops of different types can be fused)."""
     dtype = loop.stmt.loop_var.dtype
@@ -310,6 +319,7 @@ class LoopPrimitives(ScheduleBase):
         target = [next(order) if id(e.key) in chosen else e for e in chain]
         self._check_dependent_extents(target)
         self._check_blocks_reorder(chain, target)
+        self._check_repetition(chain, target)
         body = nest([e.stmt for e in target], chain[-1].stmt.body)
         self.state.replace(chain[0].key, body)
 
@@ -344,6 +354,32 @@ class LoopPrimitives(ScheduleBase):
                     hint="loops can only change places when nothing else is between them",
                 )
         return chain
+
+    def _check_repetition(self, chain: Sequence[Entry], target: Sequence[Entry]) -> None:
+        """A loop that repeats a reduction as a whole does not come inside of the reduction."""
+        for block in self.state.blocks_below(chain[-1].key):
+            used: set[int] = set()
+            driving: set[int] = set()
+            for var, value in zip(block.stmt.iter_vars, block.realize.iter_values, strict=True):
+                used |= vars_of(value)
+                if var.iter_type == REDUCTION:
+                    driving |= vars_of(value)
+
+            def inside(
+                order: Sequence[Entry], used: set[int] = used, driving: set[int] = driving
+            ) -> list[Entry]:
+                first = next((n for n, e in enumerate(order) if _key(e) in driving), len(order))
+                return [e for e in order[first:] if _key(e) not in used and not _single(e)]
+
+            before = {_key(e) for e in inside(chain)}
+            for loop in inside(target):
+                if _key(loop) not in before:
+                    raise ScheduleError(
+                        f"{loop.label} repeats {block.label} as a whole: inside of the reduction "
+                        "it would accumulate the same elements again and again",
+                        nodes=[loop.stmt, block.stmt],
+                        hint=f"leave {loop.label} outside of the loops of the reduction",
+                    )
 
     def _check_dependent_extents(self, target: Sequence[Entry]) -> None:
         for place, entry in enumerate(target):
