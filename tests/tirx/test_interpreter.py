@@ -250,3 +250,19 @@ def test_deep_expressions():
     a = np.zeros(1, "int32")
     tirx.interpret(func, a)
     assert a[0] == sum(k % 3 for k in range(3000))
+
+
+def test_a_reduction_that_one_loop_runs_several_times_starts_each_time():
+    @T.prim_func
+    def sums(a: T.Buffer((8,), "float32"), b: T.Buffer((1,), "float32")):
+        for f in range(32):
+            with T.sblock("sum"):
+                vi = T.axis.spatial(1, 0)
+                vk = T.axis.reduce(8, f % 8)
+                with T.init():
+                    b[vi] = T.float32(0)
+                b[vi] = b[vi] + a[vk]
+
+    a, b = np.arange(8, dtype="float32"), np.zeros(1, "float32")
+    tirx.interpret(sums, a, b)
+    assert b[0] == a.sum()

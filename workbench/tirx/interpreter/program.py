@@ -336,6 +336,7 @@ def _reduction(
         or not structural_equal(init.indices, store.indices)
         or init.buffer is not store.buffer
         or _varies(init.value, bindings)
+        or not _starts_once(loop, bindings, starts)
     ):
         return None
 
@@ -364,6 +365,12 @@ def _reduction(
             run.indent -= 1
 
     return emit
+
+
+def _starts_once(loop: s.For, bindings: Any, starts: list[tuple[Var, Expr]]) -> bool:
+    """Whether only the first turn can be the start of a reduction: a variable of it increases."""
+    env = {id(var): value for var, value in bindings}
+    return any((_slope(var, loop.loop_var, env) or 0) > 0 for var, _ in starts)
 
 
 _EXACT = {f"{u}int{b}" for u in ("", "u") for b in (8, 16, 32, 64)} | {"float32", "float64"}
