@@ -383,3 +383,9 @@ def test_scatter() -> None:
         where,
         np.array([1, 2, 3], "float32"),
     )
+
+
+def test_concatenate_refuses_other_sizes() -> None:
+    a, b = te.placeholder((2, 3)), te.placeholder((4, 5))
+    with pytest.raises(WorkbenchError, match="dimension 1 differs, 3 .* and 5"):
+        topi.concatenate([a, b], 0)

@@ -240,6 +240,13 @@ def concatenate(a_tuple: Sequence[Tensor], axis: int | None = 0) -> Tensor:
                 f"concatenate: expected tensors like {parts[0]}, got {part}",
                 hint="cast or reshape them first",
             )
+        for k, (size, first) in enumerate(zip(part.shape, parts[0].shape, strict=True)):
+            fixed = isinstance(size, IntImm) and isinstance(first, IntImm)
+            if k != at and fixed and size.value != first.value:
+                raise WorkbenchError(
+                    f"concatenate along {at}: dimension {k} differs, {first} in {parts[0]} and"
+                    f" {size} in {part}"
+                )
         starts.append(starts[-1] + part.shape[at])
     shape = list(parts[0].shape)
     shape[at] = starts[-1]
