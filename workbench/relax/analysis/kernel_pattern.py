@@ -13,33 +13,27 @@ from workbench.relax.op.registry import OpPatternKind
 from workbench.relax.type import TensorType
 from workbench.tirx.expr import Add, BufferLoad, Cast, IterType, IterVar, Mul
 from workbench.tirx.function import PrimFunc
-from workbench.tirx.stmt import BufferStore, SBlock, SBlockRealize, Stmt, While
+from workbench.tirx.stmt import Bind, BufferStore, SBlock, SBlockRealize, SeqStmt, Stmt, While
 
 _Kind = OpPatternKind
 
 
 def kernel_pattern(func: PrimFunc) -> OpPatternKind:
-    """How the kernel combines with its neighbours.
+    """How the kernel combines with its neighbours: the most demanding kind among its blocks.
 
     Element-wise, broadcast or injective: every output element is a formula of single input
-    elements. Comm_reduce: one plain reduction. Out_elemwise_fusable: one reduction of products
-    (convolution, matrix product). Everything else is opaque.
+    elements, at positions that do not depend on data. Comm_reduce: plain reductions, the last
+    block being one. Out_elemwise_fusable: products, windows, and reductions followed by more
+    work (softmax, normalisation). Everything else is opaque.
     """
     blocks = leaf_blocks(func)
-    if blocks is None or not blocks:
+    if not blocks:
         return _Kind.OPAQUE
     kinds = [_block_kind(block) for block in blocks]
-    if len(_written(func)) != 1:
-        return _Kind.OPAQUE
-    reductions = [k for k in kinds if k >= _Kind.COMM_REDUCE]
-    if _Kind.OPAQUE in kinds or len(reductions) > 1:
-        return _Kind.OPAQUE
-    if not reductions:
-        return max(kinds) if len(kinds) == 1 else max(_Kind.INJECTIVE, *kinds)
-    place = kinds.index(reductions[0])
-    if any(k > _Kind.BROADCAST for k in kinds[place + 1 :]):
-        return _Kind.OPAQUE
-    return reductions[0]
+    worst = max(kinds)
+    if worst is _Kind.COMM_REDUCE and kinds[-1] is not _Kind.COMM_REDUCE:
+        return _Kind.OUT_ELEMWISE_FUSABLE
+    return worst
 
 
 def leaf_blocks(func: PrimFunc) -> list[SBlock] | None:
@@ -54,34 +48,51 @@ def leaf_blocks(func: PrimFunc) -> list[SBlock] | None:
         if next(iter_nodes((block.body,), SBlock), None) is not None:
             return None
         found.append(block)
+    if not found and isinstance(body.block.body, BufferStore):
+        return [body.block]  # a single element: no loops, and no root around the block
     return found or None
 
 
-def _written(func: PrimFunc) -> set[int]:
-    """The parameters that the kernel writes."""
-    params = {id(p) for p in func.params}
-    return {id(s.buffer) for s in iter_nodes(func.body, BufferStore) if id(s.buffer) in params}
-
-
 def _block_kind(block: SBlock) -> OpPatternKind:
-    store = block.body
-    if not isinstance(store, BufferStore):
-        return _Kind.OPAQUE
+    stores = _stores(block.body)
     axes = block.iter_vars
     if any(a.iter_type not in (IterType.DATA_PAR, IterType.COMM_REDUCE) for a in axes):
         return _Kind.OPAQUE
-    if any(a.iter_type == IterType.COMM_REDUCE for a in axes):
-        return _reduction_kind(block, store)
-    place = {id(a.var): n for n, a in enumerate(axes)}
-    indices = store.indices
-    if not all(isinstance(i, IntImm) or id(i) in place for i in indices):
+    place = {id(a.var) for a in axes}
+    if not stores or not all(
+        isinstance(i, IntImm) or id(i) in place for store in stores for i in store.indices
+    ):
         return _Kind.OPAQUE
-    kind = _Kind.ELEMWISE
+    reduced = {id(a.var) for a in axes if a.iter_type == IterType.COMM_REDUCE}
+    kind = _Kind.OPAQUE if len(stores) > 1 else _spatial_kind(stores[0], reduced)
+    if kind is not _Kind.OPAQUE or not reduced:
+        return kind
+    return _reduction_kind(block, stores, reduced)
+
+
+def _stores(body: Stmt) -> list[BufferStore]:
+    """The stores of a block that only binds values and stores them; empty for others."""
+    parts = body.seq if isinstance(body, SeqStmt) else (body,)
+    if not all(isinstance(part, (Bind, BufferStore)) for part in parts):
+        return []
+    return [part for part in parts if isinstance(part, BufferStore)]
+
+
+def _spatial_kind(store: BufferStore, reduced: set[int]) -> OpPatternKind:
+    """The kind of a formula of single elements; opaque if one is at a computed position.
+
+    Operands that are broadcast do not matter where another one is element-wise.
+    """
+    kinds: set[OpPatternKind] = set()
     for load in iter_nodes(store.value, BufferLoad):
-        if load.buffer is store.buffer:
-            return _Kind.OPAQUE
-        kind = max(kind, _load_kind(load, indices))
-    return kind
+        for node in iter_nodes(load.indices, Var, BufferLoad):
+            if id(node) in reduced or isinstance(node, BufferLoad):
+                return _Kind.OPAQUE
+        kinds.add(_load_kind(load, store.indices))
+    worst = max(kinds, default=_Kind.ELEMWISE)
+    if worst is _Kind.BROADCAST and _Kind.ELEMWISE in kinds:
+        return _Kind.ELEMWISE
+    return worst
 
 
 def _load_kind(load: BufferLoad, store: tuple[Expr, ...]) -> OpPatternKind:
@@ -90,11 +101,13 @@ def _load_kind(load: BufferLoad, store: tuple[Expr, ...]) -> OpPatternKind:
         a is b or _same_constant(a, b) for a, b in zip(load.indices, store, strict=True)
     ):
         return _Kind.ELEMWISE
-    rest = iter(store)
-    for index in load.indices:
-        if isinstance(index, IntImm):
+    at = 0
+    for index, extent in zip(load.indices, load.buffer.shape, strict=True):
+        if isinstance(index, IntImm) and isinstance(extent, IntImm) and extent.value == 1:
             continue
-        if not isinstance(index, Var) or not any(index is s for s in rest):
+        # The same index may come again: a diagonal.
+        at = next((n for n in range(at, len(store)) if index is store[n]), len(store))
+        if at == len(store):
             return _Kind.INJECTIVE
     return _Kind.BROADCAST
 
@@ -103,14 +116,31 @@ def _same_constant(a: Expr, b: Expr) -> bool:
     return isinstance(a, IntImm) and isinstance(b, IntImm) and a.value == b.value
 
 
-def _reduction_kind(block: SBlock, store: BufferStore) -> OpPatternKind:
-    """A sum of products of loads is fusable at its output; other reductions are plain ones."""
+def _reduction_kind(block: SBlock, stores: list[BufferStore], reduced: set[int]) -> OpPatternKind:
+    """Plain if reduced axes index operands directly, and it is no product of a matrix kind.
+
+    A product of two operands one of which has an element for every term is a weighted sum.
+    """
+    loads = list(iter_nodes(block.body, BufferLoad))
+    for load in loads:
+        for index in load.indices:
+            if not isinstance(index, Var) and any(id(v) in reduced for v in iter_nodes(index, Var)):
+                return _Kind.OUT_ELEMWISE_FUSABLE
+    if len(stores) > 1 or not _is_sum_of_products(stores[0]):
+        return _Kind.COMM_REDUCE
+    spatial = {id(i) for i in stores[0].indices if isinstance(i, Var)}
+    operands = [load for load in loads if load.buffer is not stores[0].buffer]
+    if any(spatial <= {id(i) for i in load.indices} for load in operands):
+        return _Kind.COMM_REDUCE
+    return _Kind.OUT_ELEMWISE_FUSABLE
+
+
+def _is_sum_of_products(store: BufferStore) -> bool:
     value = store.value
-    if isinstance(value, Add):
-        terms = [t for t in (value.a, value.b) if not _is_load_of(t, store.buffer)]
-        if len(terms) == 1 and _is_product(terms[0]):
-            return _Kind.OUT_ELEMWISE_FUSABLE
-    return _Kind.COMM_REDUCE
+    if not isinstance(value, Add):
+        return False
+    terms = [t for t in (value.a, value.b) if not _is_load_of(t, store.buffer)]
+    return len(terms) == 1 and _is_product(terms[0])
 
 
 def _is_load_of(e: Expr, buffer: Var) -> bool:
@@ -123,8 +153,7 @@ def _is_product(e: Any) -> bool:
     if not isinstance(e, Mul):
         return False
     sides = [_uncast(e.a), _uncast(e.b)]
-    loads = [s for s in sides if isinstance(s, BufferLoad)]
-    return len(loads) == 2 and loads[0].buffer is not loads[1].buffer
+    return all(isinstance(side, BufferLoad) for side in sides)
 
 
 def _uncast(e: Any) -> Any:

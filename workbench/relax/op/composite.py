@@ -166,7 +166,12 @@ def _eye_extent(value: Expr) -> Expr:
 def _legalize_eye(builder: Any, call: Call) -> Expr:
     n, m = call.ty.dims
     return builder.call_te(
-        topi_function("eye"), n, m, call.args[-1], str(call.ty.dtype), primfunc_name_hint="eye"
+        topi_function("eye"),
+        n,
+        m,
+        call.args[-1],
+        str(call.ty.dtype),
+        primfunc_name_hint=str(getattr(call.op, "name", "eye")).removeprefix("relax."),
     )
 
 

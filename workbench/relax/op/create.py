@@ -7,7 +7,7 @@ from typing import Any
 
 from workbench.ir.expr import Call, Expr
 from workbench.ir.type import Type
-from workbench.relax.expr import ShapeExpr, const, prim_value
+from workbench.relax.expr import Constant, ShapeExpr, const, prim_value
 from workbench.relax.op.infer import (
     fail,
     shape_dims,
@@ -43,11 +43,16 @@ def _full_type(call: Call, types: list[Any]) -> Type:
     return _filled(call, shape, dtype)
 
 
+def _fill_kernel(builder: Any, shape: Expr, dtype: str, value: Expr) -> Expr:
+    """The kernel of `full`; a constant value becomes a part of it."""
+    name, fill = "full_of", value
+    if isinstance(value, Constant) and not value.data.shape:
+        name, fill = "full", value.data.numpy().item()
+    return builder.call_te(topi_function(name), shape, dtype, fill, primfunc_name_hint="full")
+
+
 def _legalize_full(builder: Any, call: Call) -> Expr:
-    return builder.call_te(
-        topi_function("full_of"), call.args[0], str(call.ty.dtype), call.args[1],
-        primfunc_name_hint="full",
-    )  # fmt: skip
+    return _fill_kernel(builder, call.args[0], str(call.ty.dtype), call.args[1])
 
 
 @relax_op("full", infer=_full_type, legalize=_legalize_full, pattern=OpPatternKind.INJECTIVE)
@@ -93,7 +98,7 @@ def _declare_like(name: str, value: int) -> Any:
             ShapeExpr(call.ty.dims),
             str(call.ty.dtype),
             value,
-            primfunc_name_hint=name,
+            primfunc_name_hint=name[:-5],
         )
 
     @relax_op(name, infer=_like_type, legalize=legalize, pattern=OpPatternKind.INJECTIVE)
@@ -110,9 +115,8 @@ ones_like = _declare_like("ones_like", 1)
 
 
 @relax_op("full_like", infer=_like_type, pattern=OpPatternKind.INJECTIVE,
-          legalize=lambda bb, c: bb.call_te(
-              topi_function("full_of"), ShapeExpr(c.ty.dims), str(c.ty.dtype), c.args[1],
-              primfunc_name_hint="full_like"))  # fmt: skip
+          legalize=lambda builder, call: _fill_kernel(
+              builder, ShapeExpr(call.ty.dims), str(call.ty.dtype), call.args[1]))  # fmt: skip
 def full_like(x: Expr, fill_value: Any, dtype: str | None = None) -> OpCall:
     """A tensor of one scalar with the shape of x."""
     return (x, fill_value if isinstance(fill_value, Expr) else const(fill_value)), {"dtype": dtype}
@@ -149,7 +153,7 @@ def _astype_type(call: Call, types: list[Any]) -> Type:
     return tensor_type(call, types[0], "x").replace(dtype=call.attrs.dtype)
 
 
-@relax_op("astype", infer=_astype_type, legalize=te_call("cast", "dtype"),
+@relax_op("astype", infer=_astype_type, legalize=te_call("cast", "dtype", kernel="cast"),
           pattern=OpPatternKind.ELEMWISE)  # fmt: skip
 def astype(x: Expr, dtype: str) -> OpCall:
     """x converted to `dtype`."""

@@ -177,16 +177,18 @@ def topi_function(name: str) -> Callable[..., Any]:
     return getattr(importlib.import_module(module), attr)
 
 
-def te_call(name: str, *attrs: str, **fixed: Any) -> Callable[[Any, Call], Expr]:
+def te_call(
+    name: str, *attrs: str, kernel: str | None = None, **fixed: Any
+) -> Callable[[Any, Call], Expr]:
     """Legalisation by `topi.<name>(*operands, attr=call.attrs.attr …)`.
 
     Integer and float scalars among the operands and attributes pass through; a `Tuple` operand
-    becomes a list of tensors.
+    becomes a list of tensors. `kernel` names the kernel, where it is not called as the operator.
     """
 
     def legalize(builder: Any, call: Call) -> Expr:
         values = {a: call.attr(a) for a in attrs}
-        hint = str(getattr(call.op, "name", name)).rpartition(".")[2]
+        hint = kernel or str(getattr(call.op, "name", name)).rpartition(".")[2]
         return builder.call_te(
             topi_function(name), *call.args, primfunc_name_hint=hint, **values, **fixed
         )

@@ -94,11 +94,12 @@ def divide_product(dims: Sequence[Expr], by: Sequence[Expr]) -> Expr:
 
 
 def _legalize_reshape(builder: Any, call: Call) -> Expr:
+    name = str(getattr(call.op, "name", "reshape")).removeprefix("relax.")
     return builder.call_te(
         topi_function("reshape"),
         call.args[0],
         ShapeExpr(call.ty.dims),
-        primfunc_name_hint="reshape",
+        primfunc_name_hint="reshape" if name == "flatten" else name,
     )
 
 
@@ -137,7 +138,10 @@ def _permute_type(call: Call, types: list[Any]) -> Type:
 
 
 @relax_op(
-    "permute_dims", infer=_permute_type, legalize=te_call("transpose", "axes"), pattern=_INJECTIVE
+    "permute_dims",
+    infer=_permute_type,
+    legalize=te_call("transpose", "axes", kernel="transpose"),
+    pattern=_INJECTIVE,
 )
 def permute_dims(x: Expr, axes: Sequence[int] | None = None) -> OpCall:
     """x with its dimensions in the order `axes` (reversed if None)."""
@@ -214,7 +218,8 @@ def _concat_type(call: Call, types: list[Any]) -> Type:
     return TensorType(first, dtype)
 
 
-@relax_op("concat", infer=_concat_type, legalize=te_call("concatenate", "axis"),
+@relax_op("concat", infer=_concat_type,
+          legalize=te_call("concatenate", "axis", kernel="concatenate"),
           pattern=_INJECTIVE)  # fmt: skip
 def concat(tensors: Any, axis: int | None = 0) -> OpCall:
     """The tensors one after another along `axis`."""
@@ -372,7 +377,8 @@ def _gather_elements_type(call: Call, types: list[Any]) -> Type:
 
 
 @relax_op("gather_elements", infer=_gather_elements_type,
-          legalize=te_call("gather_elements", "axis"), pattern=_INJECTIVE)  # fmt: skip
+          legalize=te_call("gather_elements", "axis", kernel="gather"),
+          pattern=_INJECTIVE)  # fmt: skip
 def gather_elements(data: Expr, indices: Expr, axis: int = 0) -> OpCall:
     """out[i, j, …] = data[i, …, indices[i, j, …], …] with the index in dimension `axis`."""
     return (data, indices), {"axis": int(axis)}
@@ -389,7 +395,8 @@ def _gather_nd_type(call: Call, types: list[Any]) -> Type:
     return TensorType([*indices.dims[:-1], *data.dims[batch + depth :]], data.dtype)
 
 
-@relax_op("gather_nd", infer=_gather_nd_type, legalize=te_call("gather_nd", "batch_dims"),
+@relax_op("gather_nd", infer=_gather_nd_type,
+          legalize=te_call("gather_nd", "batch_dims", kernel="te_gather_nd"),
           pattern=_INJECTIVE)  # fmt: skip
 def gather_nd(data: Expr, indices: Expr, batch_dims: int = 0) -> OpCall:
     """Slices of data at the index vectors in the last dimension of `indices`."""

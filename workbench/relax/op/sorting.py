@@ -116,7 +116,7 @@ def _legalize_bucketize(builder: Any, call: Call) -> Expr:
         values,
         right=call.attrs.right,
         out_dtype=str(call.ty.dtype),
-        primfunc_name_hint="bucketize",
+        primfunc_name_hint="searchsorted",
     )
 
 

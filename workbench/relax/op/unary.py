@@ -13,8 +13,10 @@ from workbench.relax.op.registry import OpCall, OpPatternKind, relax_op
 _ELEMWISE = OpPatternKind.ELEMWISE
 
 
-def _declare(name: str, doc: str, infer: Any, topi: str | None = None) -> Any:
-    @relax_op(name, infer=infer, legalize=te_call(topi or name), pattern=_ELEMWISE)
+def _declare(name: str, doc: str, infer: Any, kernel: str | None = None) -> Any:
+    rule = te_call(name, kernel=kernel or f"tir_{name}")
+
+    @relax_op(name, infer=infer, legalize=rule, pattern=_ELEMWISE)
     def build(x: Expr) -> OpCall:
         return (x,), {}
 
@@ -38,7 +40,7 @@ bitwise_not = _declare("bitwise_not", "Bitwise complement", same_as_input)
 ceil = _declare("ceil", "Smallest integer not below x", same_as_input)
 cos = _declare("cos", "Cosine", float_unary)
 cosh = _declare("cosh", "Hyperbolic cosine", float_unary)
-erf = _declare("erf", "Gauss error function", float_unary)
+erf = _declare("erf", "Gauss error function", float_unary, kernel="erf")
 exp = _declare("exp", "Exponential", float_unary)
 floor = _declare("floor", "Largest integer not above x", same_as_input)
 log = _declare("log", "Natural logarithm", float_unary)
@@ -63,7 +65,7 @@ isnan = _declare("isnan", "Whether x is not a number", _bool_result)
 def _legalize_clip(builder: Any, call: Call) -> Expr:
     low, high = (float(v) for v in call.args[1:])  # type: ignore[arg-type]
     return builder.call_te(
-        topi_function("clip"), call.args[0], low, high, primfunc_name_hint="clip"
+        topi_function("clip"), call.args[0], low, high, primfunc_name_hint="tir_clip"
     )
 
 

@@ -43,7 +43,8 @@ def relu6(data: Expr) -> Call:
     return clip(data, 0, 6)
 
 
-@relax_op("nn.leakyrelu", infer=float_unary, legalize=te_call("nn.leaky_relu", "alpha"),
+@relax_op("nn.leakyrelu", infer=float_unary,
+          legalize=te_call("nn.leaky_relu", "alpha", kernel="leaky_relu"),
           pattern=_ELEMWISE)  # fmt: skip
 def leakyrelu(data: Expr, alpha: float = 0.01) -> OpCall:
     """x where x > 0, else alpha * x."""

@@ -172,8 +172,10 @@ def _nll_type(call: Call, types: list[Any]) -> Type:
 
 def _legalize_nll(builder: Any, call: Call) -> Expr:
     predictions, targets, *weights = call.args
+    name = "nll_loss"
     if not weights:
         classes = predictions.ty.dims[1 if predictions.ty.ndim > 1 else 0]
+        name = "nll_loss_without_weight"
         weights = [builder.emit(ones((classes,), str(predictions.ty.dtype)))]
     return builder.call_te(
         topi_function("nn.nll_loss"),
@@ -182,7 +184,7 @@ def _legalize_nll(builder: Any, call: Call) -> Expr:
         weights[0],
         call.attrs.reduction,
         call.attrs.ignore_index,
-        primfunc_name_hint="nll_loss",
+        primfunc_name_hint=name,
     )
 
 

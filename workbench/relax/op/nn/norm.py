@@ -216,8 +216,15 @@ def _pad_type(call: Call, types: list[Any]) -> Type:
     return TensorType(dims, ty.dtype)
 
 
+def _legalize_pad(builder: Any, call: Call) -> Expr:
+    mode = call.attrs.pad_mode
+    name = "pad" if mode == "constant" else f"{mode}_pad"
+    rule = te_call("nn.pad_nd", "pad_width", "pad_value", "pad_mode", kernel=name)
+    return rule(builder, call)
+
+
 @relax_op("nn.pad", infer=_pad_type,
-          legalize=te_call("nn.pad_nd", "pad_width", "pad_value", "pad_mode"),
+          legalize=_legalize_pad,
           pattern=OpPatternKind.INJECTIVE)  # fmt: skip
 def pad(
     data: Expr,
