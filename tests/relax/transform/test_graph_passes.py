@@ -1,6 +1,5 @@
 """Passes over the graph: what goes in, what must come out."""
 
-
 from __future__ import annotations
 
 import numpy as np

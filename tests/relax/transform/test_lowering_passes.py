@@ -1,6 +1,5 @@
 """From values to memory and bytecode: allocation, planning, shapes."""
 
-
 from __future__ import annotations
 
 from typing import Any

@@ -468,7 +468,7 @@ def read_function(
     finally:
         _current.reset(token)
     if ret_ty is not None:
-        with reader.at(node.returns):
+        with reader.at(node.returns or node):
             _check_annotation(ret_ty, here.result.ty, f"the result of {node.name!r} is declared as")
     ret = ret_ty if ret_ty is not None else here.ret_ty
     body = SeqExpr(tuple(blocks), here.result)
