@@ -118,6 +118,7 @@ def test_each_widget_answers(book):
     timings.get_by_role("button", name="Measure again").click()
     wait_said(book, 3, "Measured again")
     assert book.errors == []
+    book.theme("JupyterLab Light")  # another test may have left the dark one
     shots(book, "light")
     book.theme("JupyterLab Dark")
     background = graph.evaluate("(n) => getComputedStyle(n).backgroundColor")

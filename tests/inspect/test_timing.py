@@ -98,7 +98,7 @@ def test_a_shared_processor_is_said_so():
     busy = Conditions("a machine", 2, (), 0.6)
     view = timing_view(Timing("t", (m("a", 1),), busy))
     assert any(isinstance(child, Note) for child in view.children)
-    assert "60% of the processor busy" in to_text(view)
+    assert "load of 0.6 a core" in to_text(view)
     assert "shared" not in to_text(timing_view(Timing("t", (m("a", 1),), QUIET)))
 
 

@@ -34,6 +34,7 @@ from workbench.views.part import (
 from workbench.views.render_html import display_html, style, to_html
 from workbench.views.render_json import to_json
 from workbench.views.render_png import graph_png, plot_png
+from workbench.views.render_svg import plot_svg
 from workbench.views.render_text import number, to_text
 
 GRAPH = Graph(
@@ -218,3 +219,23 @@ def test_a_failing_layout_program_is_told():
         pytest.fail("no layout program is installed")
     with pytest.raises(RuntimeError, match="failed"):
         dot.run_dot("digraph { a -> ")
+
+
+def test_a_plot_keeps_its_width_whatever_its_texts():
+    long = " ".join(["Conv model/block/conv;model/block/relu"] * 20)
+    bars = (Bar("whole call", 40.0, 39.0, 41.0), Bar("fused_" + "conv2d_" * 20, 0.0021, 0, 1, long))
+    svg = plot_svg(Plot(bars, "ms", "times"))
+    assert 'width="860"' in svg
+    assert "2.10 µs" in svg, "a time that is tiny in the unit of the plot has a smaller one"
+    shown = re.sub(r"<title>.*?</title>", "", svg)
+    assert long not in shown and f"<title>{long}</title>" in svg
+    ends = [float(x) + 6.4 * len(re.sub("<.*?>", "", text)) for x, text in
+            re.findall(r'<text x="([\d.]+)" y="[\d.]+" fill="#1f2328" font-family="sans-serif" '
+                       r'font-size="12">(.*?)</text>', shown)]  # fmt: skip
+    assert ends and max(ends) <= 860
+    assert plot_png(Plot(bars, "ms", "times")).startswith(b"\x89PNG")
+
+
+def test_stages_of_llvm_are_highlighted():
+    kinds = {token.kind for token in code_lines("define i32 @main(ptr %a) {", "llvm")[0].tokens}
+    assert {"k", "f", "m", "y"} <= kinds

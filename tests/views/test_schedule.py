@@ -3,6 +3,7 @@ import pytest
 from workbench import s_tir, te
 from workbench.core.errors import WorkbenchError
 from workbench.core.structural import structural_equal
+from workbench.inspect.kernels import time_history
 from workbench.ir.module import IRModule
 from workbench.s_tir.schedule.instruction import instruction_kinds
 from workbench.s_tir.schedule.schedule import Schedule
@@ -11,6 +12,7 @@ from workbench.views.panel import quiet
 from workbench.views.render_text import to_text
 from workbench.views.schedule_moves import Places, applicable, menu, subject
 from workbench.views.schedule_panel import SchedulePanel, code_of
+from workbench.views.timing import timing_plot
 
 
 def func():
@@ -156,3 +158,28 @@ def test_unknown_requests_are_refused(panel):
         ask(panel, "nonsense")
     with pytest.raises(WorkbenchError, match="without a way to measure"):
         ask(panel, "measure")
+
+
+def test_steps_are_told_without_the_arguments_that_have_their_default():
+    sch = Schedule(func())
+    i, _ = sch.get_loops(sch.get_sblock("B"))
+    sch.split(i, [None, 4])
+    last = SchedulePanel(sch).data()["history"][-1]["text"]
+    assert "sch.split(loop=" in last and "factors=[None, 4])" in last
+    assert "preserve_unit_iters" in code_of(sch.history.current)
+    other, _ = sch.get_loops(sch.get_sblock("C"))
+    sch.split(other, [None, 4], preserve_unit_iters=False)
+    assert "preserve_unit_iters=False)" in SchedulePanel(sch).data()["history"][-1]["text"]
+
+
+def test_the_times_of_a_history_come_in_its_order():
+    sch = Schedule(func())
+    i, _ = sch.get_loops(sch.get_sblock("B"))
+    sch.parallel(i)
+    timing = time_history(sch, repeats=3)
+    assert timing.order == "program"
+    names = [bar.label for bar in timing_plot(timing).bars]
+    assert [name.partition(".")[0] for name in names] == sorted(
+        (name.partition(".")[0] for name in names), key=int
+    )
+    assert not any("the bar above" in bar.note for bar in timing_plot(timing).bars)

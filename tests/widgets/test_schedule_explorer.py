@@ -106,7 +106,7 @@ def test_undo_redo_and_branches(opened):
     wait_said(w, "sch.vectorize")
     texts = w.page.locator(".wb-hist li").all_inner_texts()
     assert len(texts) == 3
-    assert texts[0].startswith("· as written")
+    assert texts[0] == "·\u00a0as written"
     assert sum(t.startswith("◦") for t in texts) == 1, "the other branch is kept, with a sign"
     w.page.locator(".wb-hist li", has_text="sch.parallel").click()
     wait_said(w, "Went to: sch.parallel")

@@ -37,7 +37,10 @@ def test_bars_and_table_share_the_selection(mount):
 def test_order(mount):
     w = mount(panel())
     w.page.get_by_role("button", name="Order").click()
-    w.page.wait_for_function("document.querySelector('.wb-live').innerText === 'Order: program'")
+    w.page.wait_for_function(
+        "document.querySelector('.wb-live').innerText === 'Order: as in the program'"
+    )
+    assert w.page.get_by_role("button", name="Order: as in the program").count() == 1
     labels = w.page.locator(".wb-view tbody tr td:first-child").all_inner_texts()
     assert labels == ["call", "a", "b"]
 

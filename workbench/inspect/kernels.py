@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import inspect
+import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -78,14 +80,15 @@ def time_history(
         say(0.5 * i / len(steps), f"compiling state {i + 1} of {len(steps)}")
         if version.number not in kept:
             kept[version.number] = runner(version.mod, name, target)
-        label = version.line if version.instruction is not None else "as written"
+        label = brief(version.line) if version.instruction is not None else "as written"
         calls[f"{i}. {label}"] = kept[version.number]
     timing = compare(
         calls, f"Schedule of {name}", repeats=repeats,
         tell=lambda share, text: say(0.5 + share / 2, text),
     )  # fmt: skip
     parts = with_steps(timing.parts)
-    return Timing(timing.title, parts, timing.conditions, again=_again(sch, target, repeats, kept))
+    again = _again(sch, target, repeats, kept)
+    return Timing(timing.title, parts, timing.conditions, again=again, order="program")
 
 
 def _again(
@@ -93,6 +96,21 @@ def _again(
 ) -> Callable[[Callable[[float, str], None]], Timing]:
     """Measures the same history anew."""
     return lambda tell: time_history(sch, target, repeats=repeats, tell=tell, kept=kept)
+
+
+_STEP = re.compile(r"\bsch\.(\w+)\(")
+
+
+def brief(step: str) -> str:
+    """A step of a schedule without the arguments that have their default."""
+    found = _STEP.search(step)
+    method = getattr(Schedule, found[1], None) if found else None
+    if method is None:
+        return step
+    for name, param in inspect.signature(method).parameters.items():
+        if param.default is not param.empty:
+            step = re.sub(rf", {name}={re.escape(repr(param.default))}(?=[,)])", "", step)
+    return step
 
 
 def with_steps(parts: Sequence[Measurement]) -> tuple[Measurement, ...]:

@@ -80,13 +80,17 @@ class PassStep:
         """The script of the changed functions after the pass (of all where none changed)."""
         return self.before_text if self.before is self.after else self._text(self.after)
 
-    def _text(self, mod: IRModule) -> str:
-        """The module's script, cut down to what changed."""
+    def shown(self, mod: IRModule) -> IRModule:
+        """`before` or `after`, cut down to what changed (all of it where nothing did)."""
         names = set(self.changed_names)
         if names and len(names) < len(mod.functions):
             kept = {g: f for g, f in mod.functions.items() if g.name_hint in names}
-            mod = mod.replace(functions=kept)
-        return to_text(mod)
+            return mod.replace(functions=kept)
+        return mod
+
+    def _text(self, mod: IRModule) -> str:
+        """The script of what changed."""
+        return to_text(self.shown(mod))
 
     @property
     def error_text(self) -> str:

@@ -14,7 +14,7 @@ import time as clock
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib import metadata
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -100,7 +100,7 @@ class Conditions:
         out = [self.machine, "; ".join(filter(None, (f"{self.threads} {word}", versions)))]
         if self.shared:
             out.append(
-                f"other programs kept {self.busy:.0%} of the processor busy: times are upper bounds"
+                f"the machine was busy (load of {self.busy:.1f} a core): times are upper bounds"
             )
         return out
 
@@ -127,7 +127,8 @@ def conditions() -> Conditions:
 class Timing(Live):
     """Measurements of one subject: kernels of a model, steps of a schedule, candidates.
 
-    `total` is the whole call where the parts are kernels; `again` measures anew.
+    `total` is the whole call where the parts are kernels; `again` measures anew.  `order` is how
+    views show the parts at first: "time" (slowest first) or "program" (as they are here).
     """
 
     title: str
@@ -137,6 +138,7 @@ class Timing(Live):
     again: Callable[[Callable[[float, str], None]], Timing] | None = field(
         default=None, compare=False, repr=False
     )
+    order: Literal["time", "program"] = "time"
 
     def __getitem__(self, name: str) -> Measurement:
         for part in self.parts:
@@ -161,7 +163,10 @@ class Timing(Live):
 
     def __str__(self) -> str:
         head = str(self.total) if self.total is not None else self.title
-        rows = [f"  {part}" for part in sorted(self.parts, key=lambda p: -p.median)]
+        parts = self.parts
+        if self.order == "time":
+            parts = tuple(sorted(parts, key=lambda part: -part.median))
+        rows = [f"  {part}" for part in parts]
         return "\n".join([head, *rows, *self.conditions.lines()])
 
 

@@ -8,6 +8,7 @@ y type or dtype, d decorator, "" the rest.
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
 from .part import CodeLine, Token
 
@@ -53,9 +54,12 @@ _ASM = re.compile(
     |(?P<o>[A-Za-z_]\w*|\s+|.)""",
     re.VERBOSE,
 )
-RULES = {"script": _PYTHON, "python": _PYTHON, "llvm-ir": _LLVM, "asm": _ASM}
+RULES = {
+    "script": _PYTHON, "python": _PYTHON, "llvm": _LLVM, "llvm-ir": _LLVM, "asm": _ASM,
+}  # fmt: skip
 
 
+@lru_cache(maxsize=20_000)  # the same lines come back pass after pass
 def tokens(text: str, language: str = "script") -> tuple[Token, ...]:
     """One line of `text` as tokens whose texts join to `text`; an unknown language is plain."""
     rule = RULES.get(language)

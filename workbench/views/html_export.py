@@ -51,6 +51,7 @@ _PAGE_STYLE = """
 body{margin:0;padding:16px;background:#fff;color:#1f2328;font-family:system-ui,sans-serif}
 @media (prefers-color-scheme:dark){body{background:#0d1117;color:#e6edf3}}
 main{max-width:1400px;margin:0 auto}section{margin:0 0 28px}h1{font-size:21px}
+body section.wb{padding:0;background:transparent}
 """
 
 
@@ -94,8 +95,8 @@ def html_page(
     """
     body: list[str] = []
     pages: list[Data] = []
-    for heading, view in sections:
-        head = f"<h2>{escape(heading)}</h2>" if heading else ""
+    for name, view in sections:
+        head = f"<h2>{escape(name)}</h2>" if name else ""
         if isinstance(view, Part):
             body.append(f'<section class="wb wb-auto">{head}{fragment(view)}</section>')
             continue
@@ -118,19 +119,22 @@ def html_page(
     if pages:
         used = sorted({page["module"] for page in pages})
         modules = "\n".join(
-            f"WB_RENDER.{name} = (() => {{\n{_body(script_of(name))}\nreturn render;\n}})();"
-            for name in used
+            f"WB_RENDER.{one} = (() => {{\n{_body(script_of(one))}\nreturn render;\n}})();"
+            for one in used
         )
         script = (
             f'<script type="application/octet-stream" id="wb-data">{packed(pages)}</script>'
             '<script type="module">\nconst WB_RENDER = {};\n'
             f"{shared}\n{modules}\n{_BOOT}</script>"
         )
+    # A widget that is alone on its page has the title in its own frame.
+    alone = len(sections) == 1 and not sections[0][0] and pages and pages[0]["title"] == title
+    heading = "" if alone else f"<h1>{escape(title)}</h1>"
     return (
         '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
         f"<title>{escape(title)}</title><style>{style()}{panel_style}{_PAGE_STYLE}</style></head>"
-        f"<body><main><h1>{escape(title)}</h1>{''.join(body)}</main>{script}</body></html>\n"
+        f"<body><main>{heading}{''.join(body)}</main>{script}</body></html>\n"
     )
 
 

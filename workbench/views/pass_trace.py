@@ -10,6 +10,7 @@ from workbench.ir.module import IRModule
 
 from .graph import Graph, collapse
 from .part import Part
+from .plain_script import reading_text
 from .relax_graph import main_function, relax_graph
 from .stepper_panel import Rewrite, Status, Step, StepperPanel
 from .type_text import expr_text
@@ -34,14 +35,27 @@ def _rewrite(event: Event) -> Rewrite:
     return Rewrite(event.name, event.source, before, after, event.seconds)
 
 
-def _step(step: PassStep) -> Step:
+class _Texts:
+    """Texts of modules, each made once: what a pass left alone comes back at the next."""
+
+    def __init__(self) -> None:
+        self.kept: dict[tuple[int, ...], tuple[IRModule, str]] = {}
+
+    def __call__(self, mod: IRModule) -> str:
+        key = (id(mod.attrs), *(id(part) for pair in mod.functions_items() for part in pair))
+        if key not in self.kept:
+            self.kept[key] = mod, reading_text(mod)  # the module keeps the ids of its key taken
+        return self.kept[key][1]
+
+
+def _step(step: PassStep, text: _Texts) -> Step:
     """A pass of a trace as a step of the stepper."""
     return Step(
         name=step.name,
         status=_STATUS[step.status],
         seconds=step.seconds,
-        before=lambda: step.before_text,
-        after=lambda: step.after_text,
+        before=lambda: text(step.shown(step.before)),
+        after=lambda: text(step.shown(step.after if step.changed else step.before)),
         graph=partial(_graph, step.after),
         depth=step.depth,
         error=step.error_text,
@@ -52,7 +66,8 @@ def _step(step: PassStep) -> Step:
 
 def trace_panel(trace: PassTrace) -> StepperPanel:
     """The model of the pass stepper for a trace."""
-    return StepperPanel([_step(step) for step in trace.steps], trace.title)
+    text = _Texts()
+    return StepperPanel([_step(step, text) for step in trace.steps], trace.title)
 
 
 def trace_view(trace: PassTrace) -> Part:

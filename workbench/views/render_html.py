@@ -208,19 +208,26 @@ def _tree_item(item: TreeItem, pictures: bool) -> str:
     )
 
 
+def short_id(ident: str) -> str:
+    """The variable of a node: the name of a group ends in the function that it calls."""
+    return ident.partition("/")[0]
+
+
 def node_list(part: GraphPart) -> str:
     """The list twin of a graph, with the same identities as the picture."""
     _, before = neighbours(part.layout.graph)
     out: list[str] = []
     for node in part.layout.graph.nodes:
-        reads = ", ".join(escape(p) for p in before[node.id])
+        reads = ", ".join(escape(short_id(p)) for p in before[node.id])
         sub = f' <span class="wb-dim">{escape(node.sub)}</span>' if node.sub else ""
         changed = " <em>changed</em>" if node.changed else ""
+        # Most nodes are operators, and an input is called by its own name.
+        name = short_id(node.id)
+        code = f"<code>{escape(name)}</code> " if name != node.label else ""
+        kind = f' <span class="wb-dim">({KIND_WORD[node.kind]})</span>'
         out.append(
-            f'<li data-id="{escape(node.id)}"><code>{escape(node.id)}</code> '
-            f"<strong>{escape(node.label)}</strong>{sub} "
-            f'<span class="wb-dim">({KIND_WORD[node.kind]})</span>'
-            f"{' ← ' + reads if reads else ''}{changed}</li>"
+            f'<li data-id="{escape(node.id)}">{code}<strong>{escape(node.label)}</strong>{sub}'
+            f"{'' if node.kind == 'op' else kind}{' ← ' + reads if reads else ''}{changed}</li>"
         )
     return f'<ul class="wb-list">{"".join(out)}</ul>'
 

@@ -9,12 +9,16 @@ from typing import TYPE_CHECKING, Any
 from .dot import program, run_dot, to_dot
 from .part import GraphPart, Plot
 from .render_svg import FILL
-from .render_text import number
+from .render_text import cut, value_text
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _INCH = 96.0
+#: Plots, in inches: their width, and that of a character of the small font.
+WIDTH, CHAR_INCH = 9.0, 0.066
+#: Longer names of bars are cut.
+LABEL_CHARS = 44
 
 
 def graph_png(part: GraphPart) -> bytes | None:
@@ -53,20 +57,23 @@ def _png(figure: Figure) -> bytes:
 def plot_figure(part: Plot) -> Figure:
     """The bars as a matplotlib figure that the caller may change further."""
     height = 1.0 + 0.32 * len(part.bars) + 0.2 * len(part.footer)
-    figure = _figure(8.0, height)
+    figure = _figure(WIDTH, height)
     axes: Any = figure.add_subplot()
     places = list(range(len(part.bars)))
     values = [bar.value for bar in part.bars]
     low = [max(bar.value - bar.low, 0.0) for bar in part.bars]
     high = [max(bar.high - bar.value, 0.0) for bar in part.bars]
     axes.barh(places, values, xerr=[low, high], color="#4c78a8", capsize=3, height=0.65)
-    axes.set_yticks(places, [bar.label for bar in part.bars], family="monospace", fontsize=8)
+    names = [cut(bar.label, LABEL_CHARS) for bar in part.bars]
+    axes.set_yticks(places, names, family="monospace", fontsize=8)
     axes.invert_yaxis()
-    axes.set_xlim(0, 1.35 * max((bar.high for bar in part.bars), default=1.0))
-    for place, bar in zip(places, part.bars, strict=True):
-        note = f" · {bar.note}" if bar.note else ""
-        text = f"  {number(bar.value)} {part.unit}{note}"
-        axes.text(bar.high, place, text, va="center", fontsize=8)
+    # The bars have the left part of the axes, what is said about them the right one.
+    notes = max((len(bar.note) for bar in part.bars), default=0)
+    top = max((bar.high for bar in part.bars), default=0.0) or 1.0
+    limit = top * (1.3 if notes < 12 else 1.7 if notes < 30 else 2.4)
+    axes.set_xlim(0, limit)
+    axes.set_xticks([tick for tick in axes.get_xticks() if tick <= top * 1.1])
+    axes.tick_params(axis="x", labelsize=8)
     axes.set_xlabel(part.unit, fontsize=8)
     axes.set_title(part.title, loc="left", fontsize=10, fontweight="bold")
     for name in ("top", "right"):
@@ -74,6 +81,12 @@ def plot_figure(part: Plot) -> Figure:
     if part.footer:
         figure.text(0.01, 0.01, "\n".join(part.footer), fontsize=7, color="#57606a", va="bottom")
     figure.tight_layout(rect=(0, 0.15 * len(part.footer) / height, 1, 1))
+    inches = axes.get_position().width * WIDTH
+    for place, bar in zip(places, part.bars, strict=True):
+        room = int(inches * (1 - bar.high / limit) / CHAR_INCH) - 12
+        note = f" · {cut(bar.note, room)}" if bar.note and room > 3 else ""
+        text = f"  {value_text(bar.value, part.unit)}{note}"
+        axes.text(bar.high, place, text, va="center", fontsize=8)
     return figure
 
 

@@ -16,7 +16,7 @@ from math import floor, log10
 from .boxes import Box, Layout, Point, Route
 from .graph import CHAR_WIDTH, KIND_WORD, LINE_HEIGHT, Node
 from .part import GraphPart, Plot
-from .render_text import number
+from .render_text import cut, value_text
 
 FILL = {
     "op": "#e8f0fe",
@@ -28,6 +28,8 @@ FILL = {
     "other": "#f3f4f6",
 }
 INK, DIM = "#1f2328", "#57606a"
+#: Width of a character beside a bar, on the safe side.
+NOTE_CHAR = 6.4
 MARGIN = 10.0
 
 
@@ -147,24 +149,25 @@ def graph_svg(part: GraphPart) -> str:
     return "".join(out)
 
 
-def plot_svg(part: Plot, width: float = 720.0) -> str:
-    """Horizontal bars with whiskers, a value axis from zero, and the footer."""
+def plot_svg(part: Plot, width: float = 860.0) -> str:
+    """Horizontal bars with whiskers, a value axis from zero, and the footer.
+
+    The picture is `width` wide whatever the texts: a longer note is cut, and whole in the tooltip.
+    """
     labels = max((len(bar.label) for bar in part.bars), default=0)
-    left = min(labels * CHAR_WIDTH + 16, width * 0.42)
-    right = 190.0
+    left = min(labels * CHAR_WIDTH + 16, width * 0.34)
+    notes = max((len(bar.note) for bar in part.bars), default=0)
+    right = min(90.0 + notes * NOTE_CHAR, width * 0.4)
     top_value = max((bar.high for bar in part.bars), default=0.0) or 1.0
     scale = (width - left - right) / top_value
     y0 = 26.0 if part.title else 6.0
     step = 24.0
     bottom = y0 + step * len(part.bars)
     height = bottom + 26 + 16 * len(part.footer)
-    # Notes stand right of the whiskers: the picture is as wide as the longest of them needs.
-    ends = [left + b.high * scale + 90 + 6.2 * len(b.note) for b in part.bars]
-    full = max([width, *ends])
     name = escape(part.title or "Bars")
     out = [
         f'<svg xmlns="http://www.w3.org/2000/svg" role="img" aria-label="{name}" '
-        f'width="{_n(full)}" height="{_n(height)}" viewBox="0 0 {_n(full)} {_n(height)}">'
+        f'width="{_n(width)}" height="{_n(height)}" viewBox="0 0 {_n(width)} {_n(height)}">'
     ]
     font = 'font-family="sans-serif" font-size="12"'
     if part.title:
@@ -172,11 +175,13 @@ def plot_svg(part: Plot, width: float = 720.0) -> str:
     for i, bar in enumerate(part.bars):
         y = y0 + step * i
         out.append(_bar(bar.label, i, y, left, scale, (bar.low, bar.value, bar.high)))
-        text = f"{number(bar.value)} {part.unit}"
-        note = f" · {bar.note}" if bar.note else ""
+        text = value_text(bar.value, part.unit)
         x = left + bar.high * scale + 8
+        room = int((width - x - NOTE_CHAR * len(text)) / NOTE_CHAR) - 3
+        note = f" · {cut(bar.note, room)}" if bar.note and room > 3 else ""
         out.append(
-            f'<text x="{_n(x)}" y="{_n(y + 15)}" fill="{INK}" {font}>{escape(text)}'
+            f'<text x="{_n(x)}" y="{_n(y + 15)}" fill="{INK}" {font}>'
+            f"<title>{escape(bar.note)}</title>{escape(text)}"
             f'<tspan class="wb-sub" fill="{DIM}" font-size="11">{escape(note)}</tspan></text>'
         )
     out.append(_axis(left, bottom, width - right, top_value, scale, part.unit))
@@ -196,7 +201,7 @@ def _bar(
     """One bar, its label and its whisker."""
     low, value, high = (left + v * scale for v in spread)
     chars = int((left - 14) / CHAR_WIDTH)
-    short = label if len(label) <= chars else label[: chars - 1] + "…"
+    short = cut(label, chars)
     whisker = (
         f"M{_n(low)} {_n(y + 11)}H{_n(high)}M{_n(low)} {_n(y + 6)}v10M{_n(high)} {_n(y + 6)}v10"
     )

@@ -154,7 +154,7 @@ def _plot(part: Plot) -> Iterator[str]:
         blocks = "█" * max(1, round(bar.value / top * BAR_COLUMNS))
         note = f"  {bar.note}" if bar.note else ""
         yield (
-            f"{bar.label:<{width}}  {blocks:<{BAR_COLUMNS}}  {number(bar.value)} {part.unit}"
+            f"{bar.label:<{width}}  {blocks:<{BAR_COLUMNS}}  {value_text(bar.value, part.unit)}"
             f"  [{number(bar.low)} – {number(bar.high)}]{note}"
         )
     yield from part.footer
@@ -176,4 +176,20 @@ def number(value: float) -> str:
     return f"{value:.2e}"
 
 
-__all__ = ["graph_lines", "number", "to_text"]
+#: Units of time, each a thousandth of the one before.
+_SMALLER = {"s": "ms", "ms": "µs", "µs": "ns"}
+
+
+def value_text(value: float, unit: str) -> str:
+    """A value with its unit; a time that is tiny in `unit` is told in a smaller one."""
+    while 0 < value < 0.1 and unit in _SMALLER:
+        value, unit = value * 1000, _SMALLER[unit]
+    return f"{number(value)} {unit}"
+
+
+def cut(text: str, chars: int) -> str:
+    """`text` in at most `chars` characters, "…" where something is left out."""
+    return text if len(text) <= chars else text[: max(chars - 1, 0)].rstrip(" ·,") + "…"
+
+
+__all__ = ["cut", "graph_lines", "number", "to_text", "value_text"]

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ast
 import inspect
+import re
 import typing
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -198,9 +199,9 @@ def menu(sch: Schedule, places: Places, ident: str) -> list[Move]:
 
 
 def _doc(kind: InstructionKind) -> str:
-    """The first line of a primitive's documentation."""
-    text = (kind.function.__doc__ or "").strip()
-    return text.splitlines()[0] if text else ""
+    """The first sentence of a primitive's documentation."""
+    text = " ".join((kind.function.__doc__ or "").strip().partition("\n\n")[0].split())
+    return re.split(r"(?<=\.)\s", text)[0].replace("`", "")
 
 
 def _move(sch: Schedule, places: Places, place: Place, kind: InstructionKind) -> Move:

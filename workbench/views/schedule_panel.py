@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from workbench.core.errors import WorkbenchError
-from workbench.inspect.kernels import time_history
+from workbench.inspect.kernels import brief, time_history
 from workbench.inspect.timing import Timing, duration
 from workbench.ir.module import IRModule
 from workbench.s_tir.schedule.base import Version
@@ -59,7 +59,7 @@ def history_lines(version: Version) -> Part:
     steps = steps_of(version)[1:]
     if not steps:
         return Empty("no primitive was applied yet")
-    return Bullets(tuple(Text(step.line, "code") for step in steps), True)
+    return Bullets(tuple(Text(brief(step.line), "code") for step in steps), True)
 
 
 def tree_view(places: Places) -> Part:
@@ -86,7 +86,7 @@ def version_tab(version: Version, tab: str) -> Part:
         return Empty("nothing to compare with: this is the program as it was written")
     before, after = steps[-2], steps[-1]
     old, new = script_text(program_of(before.mod)), script_text(program_of(after.mod))
-    return column(Text(after.line, "code"), diff_part(diff(old, new)))
+    return column(Text(brief(after.line), "code"), diff_part(diff(old, new)))
 
 
 def schedule_view(sch: Schedule) -> Part:
@@ -150,7 +150,7 @@ class SchedulePanel:
                 out.append(
                     {
                         "id": version.number,
-                        "text": version.line or "as written",
+                        "text": brief(version.line) or "as written",
                         "depth": level,
                         "current": version is here,
                         "active": id(version) in path,
@@ -187,15 +187,15 @@ class SchedulePanel:
             case "apply":
                 return self._apply(str(args["id"]), str(args["name"]), args.get("args") or {})
             case "undo":
-                undone = shown(self.sch.history.current).line
+                undone = brief(shown(self.sch.history.current).line)
                 self.sch.undo()
                 return self._state(f"Undone: {undone}")
             case "redo":
                 self.sch.redo()
-                return self._state(f"Redone: {shown(self.sch.history.current).line}")
+                return self._state(f"Redone: {brief(shown(self.sch.history.current).line)}")
             case "goto":
                 self.sch.goto(int(args["state"]))
-                here = shown(self.sch.history.current).line or "the start"
+                here = brief(shown(self.sch.history.current).line) or "the start"
                 return self._state(f"Went to: {here}")
             case "measure":
                 return self._time(progress)
@@ -229,7 +229,7 @@ class SchedulePanel:
             places, places[ident], kind, values, lambda one: recorded(self.sch, places, one)
         )
         getattr(self.sch, name)(*args, **named)
-        return self._state(f"Applied: {self.sch.history.current.line}")
+        return self._state(f"Applied: {brief(self.sch.history.current.line)}")
 
     def _time(self, progress: Progress) -> Data:
         """Measure the states of the present path."""

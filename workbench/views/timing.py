@@ -31,19 +31,23 @@ def _shares(timing: Timing, parts: list[Measurement]) -> list[str]:
     """The note of each bar: its share of the whole, and what it cannot be told from."""
     notes: list[str] = []
     for i, part in enumerate(parts):
-        words = [part.note] if part.note else []
+        words: list[str] = []
         if timing.total is not None:
             share = part.median / timing.total.median
             words.append(f"{share:.0%} of the call" if share >= 0.005 else "under 1% of the call")
-        if i and not part.distinguishable(parts[i - 1]):
+        # Steps compare themselves with the one before: that is their note already.
+        compared = timing.total is None and "distinguishable" in part.note
+        if i and not compared and not part.distinguishable(parts[i - 1]):
             words.append("not distinguishable from the bar above")
+        if part.note:
+            words.append(part.note)
         notes.append(" · ".join(words))
     return notes
 
 
-def timing_plot(timing: Timing, order: str = "time") -> Plot:
-    """Bars of the parts (and of the whole call first)."""
-    parts = _ordered(timing, order)
+def timing_plot(timing: Timing, order: str = "") -> Plot:
+    """Bars of the parts (and of the whole call first), in `order` or that of the timing."""
+    parts = _ordered(timing, order or timing.order)
     hidden = parts[MAX_BARS:]
     parts = parts[:MAX_BARS]
     notes = _shares(timing, parts)
@@ -61,11 +65,12 @@ def timing_plot(timing: Timing, order: str = "time") -> Plot:
     if parts:
         repeats = sorted({len(part.samples) for part in parts})
         counted = f"{repeats[0]}" if len(repeats) == 1 else f"{repeats[0]} to {repeats[-1]}"
-        footer.insert(0, f"median of {counted} repeats; whiskers: first to third quartile")
+        word = "repeat" if counted == "1" else "repeats"
+        footer.insert(0, f"median of {counted} {word}; whiskers: first to third quartile")
     return Plot(tuple(bars), unit, timing.title, tuple(footer))
 
 
-def timing_view(timing: Timing, order: str = "time") -> Part:
+def timing_view(timing: Timing, order: str = "") -> Part:
     """The plot, and in words what matters about it."""
     head = None
     if timing.total is not None:
@@ -106,8 +111,8 @@ class TimingPanel:
         }
 
     def data(self) -> Data:
-        """The bars, slowest first."""
-        return {**self._answer("time"), "again": self.timing.again is not None}
+        """The bars in the order that suits them."""
+        return {**self._answer(self.timing.order), "again": self.timing.again is not None}
 
     def answer(self, op: str, args: Mapping[str, Any], progress: Progress) -> Data:
         """`view` {order}: the bars; `measure` {}: the bars of a new measurement."""
@@ -125,7 +130,7 @@ class TimingPanel:
         said = "Measured again"
         if before.total is not None and self.timing.total is not None:
             said += f": {self.timing.total.versus(before.total)} compared with before"
-        return self._answer("time", said)
+        return self._answer(before.order, said)
 
     def requests(self) -> Iterable[Request]:
         """Both orders."""
@@ -138,4 +143,4 @@ class TimingPanel:
 
     def pinned(self, state: Mapping[str, Any]) -> Part:
         """The bars in the order on show."""
-        return timing_view(self.timing, str(state.get("order", "time")))
+        return timing_view(self.timing, str(state.get("order", self.timing.order)))

@@ -3,7 +3,7 @@ function render({ model, el }) {
   const client = wbClient(model);
   const frame = wbRoot(el, model, [
     ["↑ ↓ or k j", "previous / next pass"], ["r f", "previous / next pass that changed something"],
-    ["← →", "previous / next tab, or rewrite in the pass"], ["/", "filter"], ["Space", "fit the graph"], ["Home End", "first / last pass"],
+    ["← →", "previous / next tab, or rewrite in the pass"], ["/", "filter"], ["w", "wrap long lines or not"], ["Space", "fit the graph"], ["Home End", "first / last pass"],
   ]);
   const { steps, tabs } = model.get("data");
   const filter = wbEl("input", { type: "search", class: "wb-input", placeholder: "filter  ( / )", "aria-label": "Filter passes" });
@@ -125,6 +125,14 @@ function render({ model, el }) {
   frame.key("ArrowLeft", () => turnTab(-1));
   frame.key("/", () => filter.focus());
   frame.key("Space", () => (graph ? graph.fit() : false));
+  const wrap = frame.button("Wrap", "Wrap long lines (w)", () => {
+    const on = frame.root.classList.toggle("wb-wrap");
+    wrap.setAttribute("aria-pressed", String(on));
+    frame.say(on ? "Long lines are wrapped" : "Long lines are not wrapped");
+  });
+  frame.root.classList.add("wb-wrap");
+  wrap.setAttribute("aria-pressed", "true");
+  frame.key("w", () => wrap.click());
   frame.button("◂ change", "Previous pass that changed something (r)", () => jump(-1));
   frame.button("change ▸", "Next pass that changed something (f)", () => jump(1));
   wbPin(frame, client, model, () => ({ i: at, tab }));

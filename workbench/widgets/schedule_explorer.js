@@ -40,9 +40,9 @@ function render({ model, el }) {
     tree.innerHTML = next.tree;
     history.replaceChildren(...next.history.map((item) => wbEl("li", {
       role: "option", "aria-selected": String(item.current), "data-state": item.id, "data-here": item.current,
-      class: (item.current ? "wb-on " : "") + (item.active ? "" : "wb-off"), style: `padding-left:${6 + 14 * item.depth}px`,
+      class: (item.current ? "wb-on " : "") + (item.active ? "" : "wb-off"), style: `padding-left:${20 + 14 * item.depth}px`,
       title: item.active ? "" : "another branch: click to go there", onclick: () => step("goto", { state: item.id }),
-    }, (item.current ? "▶ " : item.active ? "· " : "◦ ") + item.text, item.time ? wbEl("span", { class: "wb-dim" }, "  " + item.time) : null)));
+    }, (item.current ? "▶" : item.active ? "·" : "◦") + "\u00a0" + item.text, item.time ? wbEl("span", { class: "wb-dim" }, "  " + item.time) : null)));
     undo.disabled = !next.undo;
     redo.disabled = !next.redo;
     const still = nodes().some((n) => n.dataset.id === picked);

@@ -162,11 +162,14 @@ function wbGraph(frame, host, graph, onSelect) {
     pane.scrollTo(0, 0);
     if (pane.clientWidth) scale(Math.min(1.2, (pane.clientWidth - 8) / full[0], (pane.clientHeight - 8) / full[1]));
   }
-  // The first view is legible: a tall graph starts at its top, Space shows the whole.
+  // The first view is legible: a large graph starts at its first node, Space shows the whole.
   function start() {
     fit();
-    if (zoom < 0.6) scale(0.6);
-    pane.scrollTo((full[0] * zoom - pane.clientWidth) / 2, 0);
+    if (zoom < 0.9) scale(0.9);
+    const first = pane.querySelector(".wb-k-param") ?? [...nodes.values()][0];
+    if (!first) return;
+    const a = first.getBoundingClientRect(), b = pane.getBoundingClientRect();
+    pane.scrollBy(a.left + a.width / 2 - b.left - b.width / 2, a.top - b.top - 16);
   }
   function select(id, from) {
     if (!nodes.has(id)) return false;
@@ -192,7 +195,7 @@ function wbGraph(frame, host, graph, onSelect) {
     }
     const title = nodes.get(id).querySelector("title")?.textContent ?? id;
     detail.replaceChildren(...title.split("\n").map((text, i) => wbEl(i ? "div" : "strong", {}, text)));
-    frame.say("Selected " + title.split("\n").join(", "));
+    frame.say("Selected " + title.split("\n").slice(0, 2).join(", ")); // the rest is in the details
     onSelect?.(id);
     return true;
   }

@@ -19,19 +19,20 @@ function render({ model, el }) {
     frame.say(names[at]);
   }
   function draw(answer) {
+    button.textContent = answer.order === "time" ? "Order: by time" : "Order: as in the program";
     view.innerHTML = answer.html;
     names = answer.names;
     order = answer.order;
-    view.querySelectorAll("details").forEach((d) => { d.open = true; });
+    view.querySelectorAll("details").forEach((d) => { d.open = names.length <= 12; });
     view.querySelectorAll("[data-id]").forEach((n) => n.addEventListener("click", () => go(Number(n.dataset.id))));
     at = -1;
   }
-  draw(data);
-  const sort = () => client.ask("view", { order: order === "time" ? "program" : "time" }).then((answer) => { draw(answer); frame.say("Order: " + answer.order); }, (error) => frame.error(work, error));
+  const sort = () => client.ask("view", { order: order === "time" ? "program" : "time" }).then((answer) => { draw(answer); frame.say(answer.order === "time" ? "Order: by time, slowest first" : "Order: as in the program"); }, (error) => frame.error(work, error));
   const measure = () => wbWork(frame, client, work, "measure", {}, "Measuring …").then((answer) => { draw(answer); frame.say(answer.said); }, (error) => frame.error(work, error));
   frame.key("ArrowDown j", () => go(at + 1));
   frame.key("ArrowUp k", () => go(at - 1));
-  frame.button("Order", "Order by time or as in the program (s)", sort);
+  const button = frame.button("Order", "Order by time or as in the program (s)", sort);
+  draw(data);
   frame.key("s", sort);
   if (data.again && !model.get("offline")) {
     frame.button("Measure again", "Measure again (m)", measure);
