@@ -1,4 +1,10 @@
-"""Compiled code computes what the interpreter computes, for random programs."""
+"""Compiled code computes what the interpreter computes, for random programs.
+
+WORKBENCH_EXAMPLES sets the number of examples a test (a run with 2,000 and more in all is made
+before releases); then they are new ones each time.
+"""
+
+import os
 
 from hypothesis import HealthCheck, given, settings
 
@@ -13,10 +19,11 @@ from workbench.testing.programs import Program, programs
 #: Without contraction of a * b + c every operation is rounded as NumPy does.
 EXACT = Target({"kind": "llvm", "fast-math-contract": False})
 EXAMPLES = settings(
-    max_examples=20,
+    max_examples=int(os.environ.get("WORKBENCH_EXAMPLES", "20")),
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
-    derandomize=True,
+    derandomize="WORKBENCH_EXAMPLES" not in os.environ,
+    database=None,
 )
 
 
