@@ -152,6 +152,7 @@ def graph_svg(part: GraphPart) -> str:
 def plot_svg(part: Plot, width: float = 860.0) -> str:
     """Horizontal bars with whiskers, a value axis from zero, and the footer.
 
+    The title is its name only: what is around the picture shows it as text.
     The picture is `width` wide whatever the texts: a longer note is cut, and whole in the tooltip.
     """
     labels = max((len(bar.label) for bar in part.bars), default=0)
@@ -160,7 +161,7 @@ def plot_svg(part: Plot, width: float = 860.0) -> str:
     right = min(90.0 + notes * NOTE_CHAR, width * 0.4)
     top_value = max((bar.high for bar in part.bars), default=0.0) or 1.0
     scale = (width - left - right) / top_value
-    y0 = 26.0 if part.title else 6.0
+    y0 = 6.0
     step = 24.0
     bottom = y0 + step * len(part.bars)
     height = bottom + 26 + 16 * len(part.footer)
@@ -170,8 +171,6 @@ def plot_svg(part: Plot, width: float = 860.0) -> str:
         f'width="{_n(width)}" height="{_n(height)}" viewBox="0 0 {_n(width)} {_n(height)}">'
     ]
     font = 'font-family="sans-serif" font-size="12"'
-    if part.title:
-        out.append(f'<text x="0" y="14" fill="{INK}" {font} font-weight="600">{name}</text>')
     for i, bar in enumerate(part.bars):
         y = y0 + step * i
         out.append(_bar(bar.label, i, y, left, scale, (bar.low, bar.value, bar.high)))

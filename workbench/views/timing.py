@@ -70,15 +70,15 @@ def timing_plot(timing: Timing, order: str = "") -> Plot:
     return Plot(tuple(bars), unit, timing.title, tuple(footer))
 
 
-def timing_view(timing: Timing, order: str = "") -> Part:
-    """The plot, and in words what matters about it."""
-    head = None
+def timing_view(timing: Timing, order: str = "", titled: bool = True) -> Part:
+    """The plot, and in words what matters about it; `titled` unless the title stands above."""
+    head = Text(timing.title, "strong") if titled else None
     if timing.total is not None:
         low, high = timing.total.interval
         rest = timing.total.median - sum(part.median for part in timing.parts)
         outside = f", of which {duration(rest)} outside the kernels" if rest > 0 else ""
         head = line(
-            Text(f"{timing.title}:", "strong"),
+            Text(f"{timing.title}:", "strong") if titled else None,
             f"{duration(timing.total.median)} a call"
             f" [{duration(low)} – {duration(high)}]{outside if timing.parts else ''}",
         )
@@ -104,7 +104,7 @@ class TimingPanel:
         plot = timing_plot(self.timing, order)
         names = [f"{b.label}: {b.value:.3g} {plot.unit}, {b.note or 'median'}" for b in plot.bars]
         return {
-            "html": fragment(timing_view(self.timing, order)),
+            "html": fragment(timing_view(self.timing, order, titled=False)),
             "names": names,
             "order": order,
             "said": said,
