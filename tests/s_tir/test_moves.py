@@ -1,7 +1,10 @@
 """The menu of legal moves: what it offers, what it says about the rest."""
 
+import random
+
 import pytest
 
+from workbench.ir import assert_structural_equal
 from workbench.s_tir import Schedule, ScheduleError
 from workbench.s_tir.schedule import apply_move, instruction_kinds, legal_moves
 from workbench.testing.schedules import matmul
@@ -60,3 +63,44 @@ def test_most_primitives_are_in_the_menu():
     }
     wanted = {k.method for _, k in instruction_kinds.items() if k.moves is not None}
     assert wanted <= offered
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_applied_moves_replay_on_a_fresh_schedule(seed):
+    rng = random.Random(seed)
+    sch = Schedule(matmul())
+    done = 0
+    while done < 5:
+        blocks = sch.state.blocks_below(sch.sref_of(sch.get_sblock("root")).key)
+        block = rng.choice(blocks)
+        target = rng.choice([block, *sch.state.loops_above(block.key)]).stmt
+        legal: dict[str, list] = {}
+        for move in sch.legal_moves(target):
+            if move.ok:
+                legal.setdefault(move.primitive, []).append(move)
+        if not legal:
+            continue
+        move = rng.choice(legal[rng.choice(sorted(legal))])
+        if rng.random() < 0.5:
+            apply_move(sch, move)
+        else:
+            sch = sch.copy()
+            apply_move(sch, move)
+        done += 1
+    again = Schedule(matmul())
+    sch.trace.apply_to_schedule(again)
+    assert_structural_equal(again.mod, sch.mod)
+    by_text = Schedule(matmul())
+    scope = {"sch": by_text}
+    exec("\n".join(sch.trace.as_python()), scope)
+    assert_structural_equal(by_text.mod, sch.mod)
+
+
+def test_a_move_uses_the_variables_the_trace_has():
+    sch = Schedule(matmul())
+    loops = sch.get_loops(sch.get_sblock("C"))
+    move = next(m for m in sch.legal_moves(loops[0]) if m.primitive == "unroll" and m.ok)
+    before = len(sch.trace.insts)
+    apply_move(sch, move)
+    assert len(sch.trace.insts) == before + 1
+    assert sch.trace.insts[-1].args["loop"] is loops[0]

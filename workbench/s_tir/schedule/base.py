@@ -169,6 +169,8 @@ class ScheduleBase:
         self.state = state
         self.error_render_level = error_render_level
         self._symbols: dict[Any, Any] = {}
+        #: Variables of suggested moves, which no step of the trace has given.
+        self._loose: set[Any] = set()
         self._seed = _first_seed(seed)
         self._working_on: GlobalVar | None = None
         self._decision: Any = None
@@ -259,6 +261,8 @@ class ScheduleBase:
         except ScheduleError as error:
             self._describe(error, kind)
             raise
+        if self._loose:
+            values = {name: self._recorded(value) for name, value in values.items()}
         result = self._attempt(kind, values)
         many = isinstance(result, (list, tuple))
         outputs = list(result) if many else [] if result is None else [result]
@@ -288,6 +292,18 @@ class ScheduleBase:
                 named = [self.block_named(v) if isinstance(v, str) else v for v in value]
                 values[name] = named
         return kind.normalize(self, values) if kind.normalize else values
+
+    def _recorded(self, value: Any) -> Any:
+        """Arguments with the variables of suggested moves looked up by steps of the trace."""
+        if isinstance(value, (list, tuple)):
+            return type(value)(self._recorded(v) for v in value)
+        if isinstance(value, (LoopRV, SBlockRV)) and value in self._loose:
+            return self.look_up(self._meaning(value))
+        return value
+
+    def look_up(self, key: Key) -> Any:
+        """A variable for a block or loop that the trace knows, by recorded look-ups if needed."""
+        raise NotImplementedError
 
     def block_named(self, name: str) -> SBlockRV:
         """The block of a name, looked up with `get_sblock` (which the trace records)."""

@@ -55,7 +55,8 @@ def legal_moves(sch: Any, target: Any) -> list[Move]:
             for move in kind.moves(sch, entry, rv) if _applies(kind, entry.is_block) else ():
                 _judge(sch, kind, move)
                 found.append(move)
-        # The variables of the suggestions stay valid.
+        # The variables of the suggestions stay valid; a step that uses one looks it up first.
+        sch._loose.update(v for v in sch._symbols if v not in saved)
         saved.update(sch._symbols)
         return found
     finally:

@@ -23,7 +23,7 @@ from workbench.s_tir.schedule.primitives.reindex import ReindexPrimitives
 from workbench.s_tir.schedule.primitives.rfactor import RFactorPrimitives
 from workbench.s_tir.schedule.primitives.sampling import SamplingPrimitives
 from workbench.s_tir.schedule.random_variable import LoopRV, SBlockRV
-from workbench.s_tir.schedule.state import ScheduleState, StmtSRef
+from workbench.s_tir.schedule.state import Key, ScheduleState, StmtSRef
 from workbench.tirx.function import PrimFunc
 
 
@@ -90,6 +90,31 @@ class Schedule(
         """The block of a name, looked up with `get_sblock`."""
         return self.get_sblock(name)
 
+    def look_up(self, key: Key) -> SBlockRV | LoopRV:
+        """A variable for a block or loop that the trace knows, by recorded look-ups if needed."""
+        for inst in reversed(self.trace.insts):
+            for rv in inst.outputs:
+                if isinstance(rv, (SBlockRV, LoopRV)) and self._symbols.get(rv) is key:
+                    return rv
+        entry = self.state.entry(key)
+        if not entry.is_block:
+            block = self.state.blocks_below(key)[0]
+            place = [e.key for e in self.state.loops_above(block.key)].index(key)
+            around = self.look_up(block.key)
+            assert isinstance(around, SBlockRV)
+            return self.get_loops(around)[place]
+        for gvar, func in self.mod.functions.items():
+            if not isinstance(func, PrimFunc):
+                continue
+            blocks = [e for e in self.state.index(gvar).entries.values() if e.is_block]
+            if any(e.key is key for e in blocks):
+                if sum(e.name == entry.name for e in blocks) == 1:
+                    return self.get_sblock(entry.name, gvar.name_hint)
+                break
+        scope = self.state.scope(key)
+        place = [e.key for e in self.state.blocks_below(scope.key)].index(key)
+        return self.get_child_blocks(self.look_up(scope.key))[place]
+
     # Looking
 
     def get(self, rand_var_or_sref: Any) -> Any:
@@ -124,6 +149,7 @@ class Schedule(
             enable_check=self.state.enable_check,
         )
         other._working_on = self._working_on
+        other._loose = set(self._loose)
         other.take_version(self._version, self.state.snapshot(), self._symbols)
         return other
 
