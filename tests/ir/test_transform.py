@@ -10,6 +10,7 @@ from workbench.core import recording
 from workbench.core.errors import RegistryError, WorkbenchError
 from workbench.ir import IRModule
 from workbench.ir.instrument import PassTimingInstrument, pass_instrument
+from workbench.ir.pass_config import config_options, register_config_option
 from workbench.ir.transform import (
     PassContext,
     PassError,
@@ -184,10 +185,14 @@ def test_options_that_nobody_asks_for_are_named() -> None:
         assert ctx.config["known"] == 1
         return mod
 
+    for name in ("known", "unknown"):
+        register_config_option(name, "int", "for this test")
     with pytest.warns(UserWarning, match="asked for the option 'unknown'") as caught:
         with PassContext(config={"known": 1, "unknown": 2}):
             asks(IRModule())
     assert len(caught) == 1
+    for name in ("known", "unknown"):
+        config_options.remove(name)
 
 
 def test_a_recorded_pass_that_returns_nothing_is_an_error_of_that_pass() -> None:

@@ -20,15 +20,12 @@ from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Any
 
-from workbench.core.errors import WorkbenchError, did_you_mean
+from workbench.core.errors import did_you_mean
 from workbench.core.recorder import active
 from workbench.core.registry import Registry
 from workbench.ir.instrument import PassInstrument
 from workbench.ir.module import IRModule
-
-
-class PassError(WorkbenchError, ValueError):
-    """A pass was declared, configured or applied wrongly."""
+from workbench.ir.pass_config import PassError, checked_config, config_options
 
 
 @dataclass(frozen=True)
@@ -78,10 +75,12 @@ class PassContext:
     opt_level : passes of a higher level are left out of a `Sequential` (default 2).
     required_pass, disabled_pass : names that run, or do not run, whatever their level.
     instruments : `PassInstrument` objects.
-    config : options by name; `{"tirx.UnrollLoop": {"max_steps": 8}}` gives a pass its options.
+    config : options by name (`list_configs()` has them); those of a pass are
+        `{"tirx.UnrollLoop": {"auto_max_step": 8}}`.
 
     A configured name that nothing asked for while the context was active is warned about when it
-    ends. Raises `PassError` for values of other kinds.
+    ends, unless it is one without effect here. Raises `PassError` for values of other kinds, and
+    `ConfigError`, one of them, for unknown names in `config`.
     """
 
     def __init__(
@@ -110,7 +109,7 @@ class PassContext:
         self.required_pass = tuple(required_pass or ())
         self.disabled_pass = tuple(disabled_pass or ())
         self.instruments: tuple[PassInstrument, ...] = tuple(instruments or ())
-        self.config = _Config(config or {})
+        self.config = _Config(checked_config(config or {}, pass_registry))
         self.trace = trace
         self._tokens: list[Token[PassContext | None]] = []
 
@@ -136,11 +135,10 @@ class PassContext:
             instrument.exit_pass_ctx()
         if kind is None and not self._tokens:
             for name in self.config.unread():
-                near = did_you_mean(name, pass_registry.names())
+                if name in config_options and not config_options[name].effect:
+                    continue
                 warnings.warn(
-                    f"PassContext: no pass that ran asked for the option {name!r}"
-                    + (f"; {near}" if near else ""),
-                    stacklevel=2,
+                    f"PassContext: no pass that ran asked for the option {name!r}", stacklevel=2
                 )
 
     def override_instruments(self, instruments: Sequence[PassInstrument] | None) -> None:
@@ -156,6 +154,15 @@ class PassContext:
         if info.name in self.disabled_pass:
             return False
         return info.name in self.required_pass or self.opt_level >= info.opt_level
+
+    @staticmethod
+    def list_configs() -> dict[str, dict[str, str]]:
+        """The names that `config` may have (besides those of passes): their kind and effect."""
+        found = {name: config_options[name] for name in config_options.names()}
+        return {
+            name: {"type": option.kind, "effect": option.effect or "none here"}
+            for name, option in found.items()
+        }
 
     def options(self, name: str) -> dict[str, Any]:
         """The configured options of a pass."""
@@ -289,9 +296,17 @@ class FunctionPass(Pass):
         """The options this pass was made with."""
         return dict(self._options)
 
+    def _configured(self, ctx: PassContext) -> dict[str, Any]:
+        """The options from the context that this pass has."""
+        found = ctx.options(self.info.name)
+        if not found:
+            return found
+        known = inspect.signature(self.run).parameters
+        return {key: value for key, value in found.items() if key in known}
+
     def transform(self, mod: IRModule, ctx: PassContext) -> IRModule:
         """Runs the work on a module."""
-        options = {**ctx.options(self.info.name), **self._options}
+        options = {**self._configured(ctx), **self._options}
         if self.level == "module":
             return self.run(mod, ctx, **options)
         changed: dict[Any, Any] = {}

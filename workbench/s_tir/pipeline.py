@@ -9,9 +9,16 @@ from collections.abc import Callable
 from typing import Any
 
 from workbench.core.registry import Registry
-from workbench.ir.transform import Pass, Sequential
+from workbench.ir.module import IRModule
+from workbench.ir.transform import Pass, PassContext, Sequential, module_pass
 from workbench.s_tir import transform as s_tir
 from workbench.tirx import transform as tirx
+
+
+@module_pass(name="s_tir.SkipAssertOnRequest")
+def _assertions(mod: IRModule, ctx: PassContext) -> IRModule:
+    """Removes assertions under `PassContext(config={"tirx.disable_assert": True})`."""
+    return tirx.SkipAssert()(mod) if ctx.get("tirx.disable_assert", False) else mod
 
 
 def default_tir_pipeline(target: Any = None) -> Sequential:
@@ -45,6 +52,7 @@ def default_tir_pipeline(target: Any = None) -> Sequential:
         tirx.RemoveNoOp(),
         s_tir.RewriteUnsafeSelect(),
         # Functions: checks and marks for the code generator.
+        _assertions,
         tirx.ConvertSSA(),
         tirx.VerifyMemory(),
         tirx.AnnotateEntryFunc(),

@@ -12,7 +12,7 @@ from workbench.core.traverse import iter_nodes
 from workbench.ir import IRModule
 from workbench.ir.expr import Call
 from workbench.ir.span import origin_of
-from workbench.ir.transform import Sequential
+from workbench.ir.transform import PassContext, Sequential
 from workbench.relax import op, transform
 from workbench.relax.analysis.kernel_pattern import has_reshape_pattern, kernel_pattern
 from workbench.relax.op.registry import OpPatternKind as Kind
@@ -237,8 +237,6 @@ def test_fusion_can_be_limited_and_switched_off() -> None:
     mod = build_graph([x], body)
     mod = transform.AnnotateTIROpPattern()(transform.LegalizeOps()(mod))
     assert transform.FuseOps(fuse_opt_level=0)(mod) is mod
-    from workbench.ir.transform import PassContext
-
     with PassContext(config={"relax.FuseOps.max_depth": 2}):
         limited = transform.FuseTIR()(transform.FuseOps()(mod))
     assert len(kernels_called(limited)) == 3
@@ -314,3 +312,9 @@ def test_the_kernel_passes_keep_the_meaning(batch: int) -> None:
     np.testing.assert_allclose(
         fused["main"](data).numpy(), plain["main"](data).numpy(), rtol=1e-5, atol=1e-6
     )
+
+
+def test_legalisation_can_be_switched_off() -> None:
+    mod = build_graph([tensor_var("x", (4, 8))], lambda emit, x: op.exp(x))
+    with PassContext(config={"relax.transform.apply_legalize_ops": False}):
+        assert transform.LegalizeOps()(mod) is mod

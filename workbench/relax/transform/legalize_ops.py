@@ -52,6 +52,8 @@ def LegalizeOps(
     customize_legalize_map : operator name → `(builder, call) → expression`, tried first.
     skip_ops : names of operators to keep as they are.
     """
+    if not ctx.get("relax.transform.apply_legalize_ops", True):
+        return mod
     custom: dict[str, Legalize | None] = dict(customize_legalize_map or {})
     custom.update(dict.fromkeys(skip_ops or ()))
     builder = BlockBuilder(mod)

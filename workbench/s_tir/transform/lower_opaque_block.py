@@ -41,6 +41,8 @@ def LowerOpaqueBlock(func: PrimFunc, ctx: PassContext) -> PrimFunc:
     Thread-bound loops become `thread_extent` attributes; annotations `pragma_*` become attributes.
     """
 
+    keep = ctx.get("tirx.debug_keep_trivial_loop", False)
+
     def realize(node: SBlockRealize) -> Rewriting:
         block = node.block
         if block.iter_vars or block.match_buffers or block.init is not None:
@@ -70,7 +72,7 @@ def LowerOpaqueBlock(func: PrimFunc, ctx: PassContext) -> PrimFunc:
         if new.kind is ForKind.THREAD_BINDING:
             return _with_pragmas(_thread(new), pragmas, node)
         once = isinstance(new.extent, IntImm) and new.extent.value == 1
-        if once and not plain and not jumps_out(new.body):
+        if once and not keep and not plain and not jumps_out(new.body):
             body = substitute(new.body, {new.loop_var: new.min})
             return _with_pragmas(body, pragmas, node)
         if pragmas:

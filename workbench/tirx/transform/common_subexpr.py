@@ -23,6 +23,8 @@ def CommonSubexprElim(func: PrimFunc, ctx: PassContext) -> PrimFunc:
     Before: `A[i * 64 + j] = x`, `B[i * 64 + j] = y`
     After: `cse_v1 = i * 64 + j`, `A[cse_v1] = x`, `B[cse_v1] = y`
     """
+    if ctx.get("tirx.disable_cse_tir", False):
+        return func
     counter = [0]
 
     def fresh(ty: Any) -> Var:

@@ -35,6 +35,8 @@ def StorageRewrite(func: PrimFunc, ctx: PassContext) -> PrimFunc:
     An allocation stays inside a parallel loop, where each turn needs its own. Buffers of unknown
     size, and those with strides, stay where they are.
     """
+    if ctx.get("tirx.disable_storage_rewrite", False):
+        return func
     if not any(True for _ in iter_nodes(func.body, AllocBuffer)):
         return func
     plan = _Plan(func.body)

@@ -41,6 +41,8 @@ def VectorizeLoop(func: PrimFunc, ctx: PassContext, *, enable_vectorize: bool = 
     A condition on the lane becomes a mask of loads and stores. What has no vector form (calls with
     effects, inner loops whose bounds differ by lane) runs lane by lane.
     """
+    if ctx.get("tirx.disable_vectorize", False):
+        enable_vectorize = False
     analyzer = Analyzer()
     own: list[set[int]] = [set()]
 
