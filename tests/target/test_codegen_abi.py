@@ -13,18 +13,21 @@ import tvm_ffi
 
 from tests.target.programs import compile_func, flat
 from workbench import runtime
-from workbench.ir import IRModule
+from workbench.ir import Call, GlobalVar, IRModule
 from workbench.runtime.linker import LinkError
+from workbench.runtime.tensor import TensorError
 from workbench.target import Target
 from workbench.target.codegen import build, kernels_of, object_cache
 from workbench.target.codegen.compile import optimise
 from workbench.target.codegen.data import data_objects
 from workbench.target.codegen.machine import CodegenError, machine_of
+from workbench.target.codegen.writes import written_params
 from workbench.tirx import (
     Add,
     BufferLoad,
     BufferStore,
     DeclBuffer,
+    Evaluate,
     For,
     ForKind,
     Mul,
@@ -334,7 +337,7 @@ def test_threads_fork_and_exit() -> None:
         import numpy as np
         from tests.target.test_codegen_abi import add_one
         from workbench import runtime
-        from workbench.ir import IRModule
+        from workbench.ir import Call, GlobalVar, IRModule
         from workbench.target import Target
         from workbench.target.codegen import build
         from workbench.tirx import ForKind
@@ -387,3 +390,33 @@ def test_unknown_processors_are_told(
     with pytest.raises(CodegenError, match=words):
         build(IRModule({"main": add_one()}), Target({"kind": "llvm", **config}))
     assert "recognized" not in capfd.readouterr().err
+
+
+def test_read_only_arrays_are_refused_where_they_are_written(tmp_path: Path) -> None:
+    mod = build(IRModule({"main": add_one()}), Target("llvm"))
+    a, out = np.arange(32, dtype="float32"), np.zeros(32, "float32")
+    a.flags.writeable = False
+    mod["main"](a, out)  # what is only read may be read-only
+    np.testing.assert_array_equal(out, a + 1)
+    out.flags.writeable = False
+    before = out.copy()
+    message = r"main: argument 1 \(B\) is written, but the given array is read-only"
+    for given in (out, runtime.from_dlpack(out)):
+        with pytest.raises(TensorError, match=message):
+            mod["main"](a + 1, given)
+    loaded = runtime.load_module(mod.export_library(tmp_path / "lib.so"))
+    with pytest.raises(TensorError, match="main: argument 1 is written, but"):
+        loaded["main"](a + 1, out)
+    np.testing.assert_array_equal(out, before)
+    again = np.zeros(32, "float32")
+    loaded["main"](a, again)
+    np.testing.assert_array_equal(again, a + 1)
+
+
+def test_writes_through_views_and_callees_are_known() -> None:
+    b, view, handle = flat("B", 4), flat("view", 4), Var("p", "handle")
+    inner = PrimFunc([handle, b], SeqStmt([DeclBuffer(view, handle), BufferStore(view, 1.0, [0])]))
+    a, c, g = flat("A", 4), flat("C", 4), GlobalVar("inner")
+    outer = PrimFunc([c, a, b], Evaluate(Call(g, [a, c])))
+    assert written_params(inner, {}) == (0,)
+    assert written_params(outer, {"inner": inner}) == (1,)

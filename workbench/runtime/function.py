@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
 
 from workbench.core.errors import RegistryError, WorkbenchError, did_you_mean
-from workbench.runtime.tensor import Tensor, of_array, of_ffi
+from workbench.runtime.tensor import Tensor, TensorError, is_read_only, of_array, of_ffi
 
 
 class FunctionNotFoundError(WorkbenchError, AttributeError, ValueError):
@@ -44,17 +44,25 @@ def from_ffi(value: Any) -> Any:
 class PackedFunc:
     """A callable behind the tvm-ffi ABI. Takes tensors, arrays with DLPack, numbers, strings.
 
-    Arrays are passed without copies; a returned tensor is a `runtime.Tensor`.
+    Arrays are passed without copies; a returned tensor is a `runtime.Tensor`. A read-only array is
+    taken where the function only reads; `written` are the parameters it writes (position → name).
     """
 
-    __slots__ = ("__weakref__", "ffi", "name")
+    __slots__ = ("__weakref__", "ffi", "name", "written")
 
-    def __init__(self, ffi: Any, name: str = "") -> None:
+    def __init__(self, ffi: Any, name: str = "", written: Mapping[int, str] | None = None) -> None:
         self.ffi = ffi
         self.name = name
+        self.written = tuple((written or {}).items())
 
     def __call__(self, *args: Any) -> Any:
-        """Calls the function; an error inside arrives as the Python exception of its kind."""
+        """Calls the function; an error inside arrives as the Python exception of its kind.
+
+        Raises `TensorError` for a read-only array where the function writes.
+        """
+        for position, name in self.written:
+            if position < len(args) and is_read_only(args[position]):
+                raise _read_only(self.name, position, name)
         for value in args:
             kind = type(value)
             if kind is not Tensor and kind is not int:
@@ -68,6 +76,14 @@ class PackedFunc:
 
     def __repr__(self) -> str:
         return f"PackedFunc({self.name or 'anonymous'})"
+
+
+def _read_only(function: str, position: int, name: str) -> TensorError:
+    which = f"argument {position} ({name})" if name else f"argument {position}"
+    return TensorError(
+        f"{function}: {which} is written, but the given array is read-only",
+        hint="pass a copy: x.copy() can be written",
+    )
 
 
 def convert_func(function: Callable[..., Any]) -> PackedFunc:

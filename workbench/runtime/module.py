@@ -13,6 +13,10 @@ from workbench.runtime.function import FunctionNotFoundError, PackedFunc, get_gl
 
 Source = str | Callable[[], str]
 
+#: Compiled functions export beside `NAME` a function `NAME.writes`: the bit mask of its parameters
+#: whose memory it writes (the first 63).
+WRITES_SUFFIX = ".writes"
+
 
 class ModuleError(WorkbenchError, RuntimeError):
     """A module that cannot do what was asked: no such format, not exportable, not loadable."""
@@ -29,6 +33,9 @@ class Module:
     sources : format ("ll", "asm", …) → text, or a function that makes the text.
     objects : relocatable object files that together export the functions.
     keep_alive : whatever must live as long as the functions.
+    written : gives, for a function, the parameters it writes: position → name ("" if unknown).
+        Read-only arrays are refused there. Without it, as for libraries of other makers, nothing
+        is known about the functions, and read-only arrays are passed as they are.
     """
 
     entry_name = "main"
@@ -42,6 +49,7 @@ class Module:
         sources: Mapping[str, Source] | None = None,
         objects: Sequence[bytes] = (),
         keep_alive: Any = None,
+        written: Callable[[str], Mapping[int, str]] | None = None,
     ) -> None:
         self.kind = kind
         self.names = tuple(names)
@@ -49,6 +57,7 @@ class Module:
         self.objects = tuple(objects)
         self.imports: list[Module] = []
         self._lookup = lookup
+        self._written = written
         self.keep_alive = keep_alive
         #: The library it was loaded from.
         self.path: Path | None = None
@@ -73,7 +82,8 @@ class Module:
         """The function `name`, or None."""
         found = self._lookup(name)
         if found is not None:
-            return self._functions.setdefault(name, PackedFunc(found, name))
+            written = {} if self._written is None else self._written(name)
+            return self._functions.setdefault(name, PackedFunc(found, name, written))
         for imported in self.imports if query_imports else ():
             if (inner := imported.find(name, True)) is not None:
                 return inner
@@ -231,7 +241,8 @@ def load_module(path: str | Path) -> Module:
         inner = tvm_ffi.load_module(str(file))
     except Exception as error:
         raise ModuleError(f"cannot load {path}: {error}") from error
-    module = Module(kind="library", lookup=_finder(inner), names=(), keep_alive=inner)
+    lookup = _finder(inner)
+    module = Module(kind="library", lookup=lookup, keep_alive=inner, written=_written_by(lookup))
     module.path = file
     _follow_num_threads(module)
     return module
@@ -242,7 +253,8 @@ def system_lib(symbol_prefix: str = "") -> Module:
     import tvm_ffi
 
     inner = tvm_ffi.system_lib(symbol_prefix)
-    return Module(kind="system_lib", lookup=_finder(inner), keep_alive=inner)
+    lookup = _finder(inner)
+    return Module(kind="system_lib", lookup=lookup, keep_alive=inner, written=_written_by(lookup))
 
 
 def _finder(inner: Any) -> Callable[[str], Any]:
@@ -253,6 +265,17 @@ def _finder(inner: Any) -> Callable[[str], Any]:
             return None
 
     return lookup
+
+
+def _written_by(lookup: Callable[[str], Any]) -> Callable[[str], Mapping[int, str]]:
+    """What the functions of a library tell about their parameters."""
+
+    def written(name: str) -> Mapping[int, str]:
+        tell = lookup(f"{name}{WRITES_SUFFIX}")
+        mask = 0 if tell is None else int(tell())
+        return {position: "" for position in range(mask.bit_length()) if mask >> position & 1}
+
+    return written
 
 
 def _follow_num_threads(module: Module) -> None:

@@ -220,6 +220,12 @@ def of_array(array: np.ndarray[Any, Any], dtype: DataType | None = None) -> Tens
     return _make(array, None, array.shape, dtype or _dtype_of(array), _CPU)
 
 
+def is_read_only(value: Any) -> bool:
+    """Whether a value is an array, or a tensor over an array, that must not be written."""
+    array = value._array if type(value) is Tensor else value
+    return type(array) is np.ndarray and not array.flags.writeable
+
+
 def _dtype_of(array: np.ndarray[Any, Any]) -> DataType:
     if array.dtype.kind in "OSUVMm" and array.dtype.isbuiltin != 2:
         raise TensorError(

@@ -181,6 +181,10 @@ def as_module(kernels: list[Kernel], target: Target) -> Module:
         sources={"ll": table.llvm_ir, "ll-optimised": table.optimised_ir, "asm": table.asm},
         objects=objects,
         keep_alive=table,
+        written=lambda name: {
+            position: table.by_name[name].signature.params[position].name
+            for position in table.by_name[name].signature.written
+        },
     )
 
 

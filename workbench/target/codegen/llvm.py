@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from workbench.core.traverse import iter_nodes
 from workbench.ir.expr import Var
@@ -16,6 +16,7 @@ from workbench.target.codegen.machine import CodegenError, machine_of
 from workbench.target.codegen.packed_api import emit_packed_entry
 from workbench.target.codegen.signature import Signature, signature_of
 from workbench.target.codegen.statements import scope
+from workbench.target.codegen.writes import written_params
 from workbench.target.target import Target
 from workbench.tirx.buffer import is_buffer_var
 from workbench.tirx.function import PrimFunc
@@ -72,7 +73,8 @@ def generate(
     """
     where = number_statements(func) if lines is None else lines
     module = ModuleEmitter(machine_of(target), target, program or {}, where)
-    signature = signature_of(name, func)
+    written = written_params(func, program or {})
+    signature = replace(signature_of(name, func), written=written)
     with _deep_recursion():
         _emit(module, signature, func, signature.symbol, internal=False)
         done: set[str] = set()

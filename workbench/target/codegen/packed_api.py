@@ -134,6 +134,20 @@ def emit_packed_entry(module: ModuleEmitter, signature: Signature) -> None:
         args.append(f"{memory(var.dtype)} {fn.env[id(var)].text}")
     _call(fn, signature, args)
     fn.finish()
+    _emit_writes(module, signature)
+
+
+def _emit_writes(module: ModuleEmitter, signature: Signature) -> None:
+    """The entry by which a loaded library tells which parameters the function writes."""
+    mask = sum(1 << position for position in signature.written if position < 63)
+    fn = FunctionEmitter(
+        module, signature.writes_symbol, "ptr %self, ptr %args, i32 %count, ptr %result"
+    )
+    fn.emit(f"store i64 {INT}, ptr %result")
+    value = fn.op("getelementptr i8, ptr %result, i64 8")
+    fn.emit(f"store i64 {mask}, ptr {value}")
+    fn.ret("0")
+    fn.finish()
 
 
 def _number(fn: FunctionEmitter, base: str, position: int, kind: str = "i64") -> str:

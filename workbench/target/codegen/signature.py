@@ -8,6 +8,7 @@ from typing import Any
 from workbench.core.traverse import free_vars
 from workbench.ir.expr import Expr, Var
 from workbench.runtime.dtype import DataType
+from workbench.runtime.module import WRITES_SUFFIX
 from workbench.target.codegen.llvm_types import buffer_type
 from workbench.target.codegen.machine import CodegenError
 from workbench.tirx.buffer import is_buffer_var
@@ -27,6 +28,8 @@ class Signature:
     params: tuple[Var, ...]
     implicit: tuple[Var, ...]
     result: DataType | None
+    #: Positions of the parameters whose memory the function writes.
+    written: tuple[int, ...] = ()
 
     @property
     def symbol(self) -> str:
@@ -37,6 +40,11 @@ class Signature:
     def packed_symbol(self) -> str:
         """The entry with the tvm-ffi calling convention."""
         return f"__tvm_ffi_{self.name}"
+
+    @property
+    def writes_symbol(self) -> str:
+        """The entry that tells, as a bit mask, which parameters the function writes."""
+        return f"__tvm_ffi_{self.name}{WRITES_SUFFIX}"
 
 
 def signature_of(name: str, func: PrimFunc) -> Signature:
