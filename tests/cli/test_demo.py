@@ -140,3 +140,10 @@ def test_trouble_with_jupyterlab_is_one_sentence(monkeypatch, tmp_path, capsys):
     monkeypatch.setattr(demo, "open_lab", fail)
     assert main(["demo", "--out", str(tmp_path)]) == 1
     assert capsys.readouterr().err == "workbench demo: JupyterLab is not installed\n"
+
+
+@pytest.mark.parametrize("port", ["99999999", "0", "-1", "eight"])
+def test_a_port_that_does_not_exist_is_refused_at_once(port, capsys):
+    with pytest.raises(SystemExit):
+        main(["demo", "--headless", f"--port={port}"])
+    assert f"expected a port from 1 to 65535, got '{port}'" in capsys.readouterr().err

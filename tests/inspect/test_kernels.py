@@ -63,3 +63,8 @@ def test_several_functions_need_a_choice():
         time_history(sch)
     sch.work_on("b")
     assert time_history(sch, repeats=3).title == "Schedule of b"
+
+
+def test_a_history_of_something_else_is_refused():
+    with pytest.raises(TypeError, match="time_history: expected a Schedule, got NoneType"):
+        time_history(None)

@@ -15,7 +15,7 @@ from workbench.core.errors import WorkbenchError
 from workbench.inspect.timing import Conditions, Measurement, Timing
 from workbench.views.panel import Cancelled
 from workbench.views.timing import TimingPanel
-from workbench.widgets import GraphView, PassStepper, Timings
+from workbench.widgets import GraphView, PassStepper, ScheduleExplorer, Timings
 
 
 def timings_panel(again=None):
@@ -177,3 +177,9 @@ def test_without_anywidget_the_error_names_the_extra():
     told, exported = done.stdout.strip().splitlines()
     assert 'pip install "tensor-workbench[lab]"' in told
     assert exported == "True"
+
+
+@pytest.mark.parametrize("widget", [GraphView, PassStepper, ScheduleExplorer, Timings])
+def test_a_widget_of_something_else_is_refused(widget):
+    with pytest.raises(TypeError, match=rf"{widget.__name__}: expected a \w+Panel, got int"):
+        widget(3)

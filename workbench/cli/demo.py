@@ -142,6 +142,13 @@ def find_tour(out: Path, here: Path) -> Path:
     return copy
 
 
+def _port(text: str) -> int:
+    """A port number of an option; refused before any work is done."""
+    if not text.isascii() or not text.isdecimal() or not 1 <= int(text) <= 65535:
+        raise argparse.ArgumentTypeError(f"expected a port from 1 to 65535, got {text!r}")
+    return int(text)
+
+
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options of `workbench demo`."""
     parser.add_argument("--headless", action="store_true", help="stop after the report")
@@ -152,7 +159,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="DIR",
         help="folder of the report (default: %(default)s)",
     )
-    parser.add_argument("--port", type=int, default=8888, help="of JupyterLab (default 8888)")
+    parser.add_argument("--port", type=_port, default=8888, help="of JupyterLab (default 8888)")
     parser.add_argument("--no-browser", action="store_true", help="print the address only")
 
 

@@ -71,6 +71,8 @@ def time_history(
     tell: called with (share done, text).
     kept: compiled states by version number; new ones are added.
     """
+    if not isinstance(sch, Schedule):
+        raise TypeError(f"time_history: expected a Schedule, got {type(sch).__name__}")
     say = tell or (lambda _share, _text: None)
     steps = [sch.history.root, *sch.history.steps]
     name = _function_name(sch)

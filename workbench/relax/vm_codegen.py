@@ -8,6 +8,7 @@ from workbench.core.dispatch import Dispatch
 from workbench.core.errors import WorkbenchError
 from workbench.ir.expr import Call, Expr, FloatImm, GlobalVar, IntImm, Op, StringImm, Var
 from workbench.ir.module import IRModule
+from workbench.ir.span import origin_of
 from workbench.relax.analysis.kernel_pattern import shape_known
 from workbench.relax.expr import (
     Constant,
@@ -167,9 +168,10 @@ class _FunctionCodegen:
             if known is not None:
                 return known, list(e.args)
             raise WorkbenchError(
-                f"the operator {callee.name} was not lowered: {_why_not(e)}",
+                f"the operator {callee.name}{_made_from(e)} was not lowered: {_why_not(e)}",
                 nodes=(e,),
                 root=self.func,
+                hint=_NEEDS_SHAPES if _from_onnx(e) and not _shapes_known(e) else "",
             )
         raise WorkbenchError(
             f"a call of {callee} (a {type(callee).__name__}) cannot be compiled: "
@@ -187,6 +189,22 @@ class _FunctionCodegen:
 
     def is_kernel(self, callee: Any) -> bool:
         return callee in self.mod and isinstance(self.mod[callee], PrimFunc)
+
+
+_NEEDS_SHAPES = "give the shapes of the inputs: from_onnx(model, shape_dict={name: shape, ...})"
+
+
+def _from_onnx(call: Call) -> bool:
+    span = call.span
+    return span is not None and span.source_name.name == "onnx" and span.origin is not None
+
+
+def _made_from(call: Call) -> str:
+    return f" (of the ONNX node {origin_of(call)})" if _from_onnx(call) else ""
+
+
+def _shapes_known(call: Call) -> bool:
+    return all(shape_known(ty) for ty in (call.ty, *(a.ty for a in call.args)))
 
 
 def _why_not(call: Call) -> str:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from workbench.core.errors import RegistryError, WorkbenchError, did_you_mean
-from workbench.runtime.tensor import Tensor, TensorError, is_read_only, of_array, of_ffi
+from workbench.runtime.tensor import Tensor, TensorError, of_array, of_ffi
 
 
 class FunctionNotFoundError(WorkbenchError, AttributeError, ValueError):
@@ -61,8 +61,14 @@ class PackedFunc:
         Raises `TensorError` for a read-only array where the function writes.
         """
         for position, name in self.written:
-            if position < len(args) and is_read_only(args[position]):
-                raise _read_only(self.name, position, name)
+            if position < len(args):
+                value = args[position]
+                if type(value) is Tensor:
+                    bad = value.read_only
+                else:
+                    bad = type(value) is np.ndarray and not value.flags.writeable
+                if bad:
+                    raise _read_only(self.name, position, name)
         for value in args:
             kind = type(value)
             if kind is not Tensor and kind is not int:

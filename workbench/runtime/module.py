@@ -203,6 +203,12 @@ class Module:
             setup=setup or (f_preproc if callable(f_preproc) else None),
         )
 
+    def __reduce__(self) -> Any:
+        raise TypeError(
+            "a Module holds machine code and cannot be pickled: write it with"
+            " export_library(path) and read it with workbench.runtime.load_module(path)"
+        )
+
     def __repr__(self) -> str:
         return f"Module({self.kind}: {', '.join(self.names) or '…'})"
 

@@ -30,13 +30,15 @@ class TensorError(WorkbenchError, ValueError):
 class Tensor:
     """An n-dimensional array on a device. Made by `tensor`, `empty` and `from_dlpack`."""
 
-    __slots__ = ("__weakref__", "_array", "_ffi", "device", "dtype", "shape")
+    __slots__ = ("__weakref__", "_array", "_ffi", "device", "dtype", "read_only", "shape")
 
     _array: np.ndarray[Any, Any] | None
     _ffi: Any
     shape: tuple[int, ...]
     dtype: DataType
     device: Device
+    #: Whether it wraps an array that must not be written.
+    read_only: bool
 
     def __init__(self) -> None:
         raise TypeError("use runtime.tensor(x), runtime.empty(shape, dtype) or from_dlpack(x)")
@@ -220,12 +222,6 @@ def of_array(array: np.ndarray[Any, Any], dtype: DataType | None = None) -> Tens
     return _make(array, None, array.shape, dtype or _dtype_of(array), _CPU)
 
 
-def is_read_only(value: Any) -> bool:
-    """Whether a value is an array, or a tensor over an array, that must not be written."""
-    array = value._array if type(value) is Tensor else value
-    return type(array) is np.ndarray and not array.flags.writeable
-
-
 def _dtype_of(array: np.ndarray[Any, Any]) -> DataType:
     if array.dtype.kind in "OSUVMm" and array.dtype.isbuiltin != 2:
         raise TensorError(
@@ -256,6 +252,7 @@ def _make(
     self.shape = shape
     self.dtype = dtype
     self.device = device
+    self.read_only = array is not None and not array.flags.writeable
     return self
 
 

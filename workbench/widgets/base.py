@@ -25,6 +25,16 @@ from .assets import css, esm
 from .export import export
 
 
+def checked(widget: str, panel: Any, kind: type[Any]) -> Any:
+    """The panel of a widget class. Raises TypeError for anything that is not of its kind."""
+    if not isinstance(panel, kind):
+        raise TypeError(
+            f"{widget}: expected a {kind.__name__}, got {type(panel).__name__};"
+            " workbench.widgets.explore(value) makes the live view of a value"
+        )
+    return panel
+
+
 class PanelWidget(anywidget.AnyWidget):
     """A live view of a `Panel`.
 

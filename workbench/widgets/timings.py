@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from workbench.views.timing import TimingPanel
 
-from .base import PanelWidget
+from .base import PanelWidget, checked
 
 
 class Timings(PanelWidget):
     """Bars with whiskers; measuring again runs in a thread of its own."""
 
     def __init__(self, panel: TimingPanel) -> None:
-        super().__init__(panel)
+        super().__init__(checked("Timings", panel, TimingPanel))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,9 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 from tests.relax.frontend.onnx_models import single_node, tensor_info
+from workbench import relax
 from workbench.core import iter_nodes
+from workbench.core.errors import WorkbenchError
 from workbench.ir import Call
 from workbench.models import digits
 from workbench.relax import Constant, Function, TensorType
@@ -245,3 +248,23 @@ def test_dimensions_of_any_name_are_shared() -> None:
     x, z = main.params
     assert x.ty.dims[0] is z.ty.dims[0]
     assert x.ty.dims[0].name == "batch_size"
+
+
+def test_an_unknown_broadcast_names_the_node_and_says_to_give_shapes():
+    values = [helper.make_tensor_value_info(n, 1, [n]) for n in "ab"]
+    out = helper.make_tensor_value_info("c", 1, None)
+    node = helper.make_node("Sub", ["a", "b"], ["c"], name="my_sub")
+    model = helper.make_model(
+        helper.make_graph([node], "g", values, [out]),
+        opset_imports=[helper.make_opsetid("", 17)],
+    )
+    with pytest.raises(
+        WorkbenchError, match=r"relax\.subtract \(of the ONNX node Sub my_sub\)"
+    ) as e:
+        relax.build(from_onnx(model), "llvm")
+    assert "from_onnx(model, shape_dict={" in str(e.value)
+    exe = relax.build(from_onnx(model, shape_dict={"a": [3], "b": [1]}), "llvm")
+    with pytest.raises(TypeError, match=r"VMExecutable .*export_library"):
+        pickle.dumps(exe)
+    with pytest.raises(TypeError, match=r"Module .*export_library"):
+        pickle.dumps(exe.mod)

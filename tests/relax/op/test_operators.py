@@ -500,3 +500,10 @@ def test_every_operator_with_loops_has_a_case() -> None:
     missing = {n.removeprefix("relax.") for n in relax_ops.names()} - named
     missing = {n for n in missing if not n.startswith(("memory.", "builtin.", "vm."))}
     assert not missing
+
+
+def test_a_call_that_does_not_fit_names_the_operator_and_its_signature():
+    with pytest.raises(TypeError, match=r"relax\.add: too many .* is relax\.add\(x1, x2\)"):
+        op.add(1, 2, 3)
+    with pytest.raises(TypeError, match=r"relax\.nn\.relu: missing .* 'data'.*relu\(data\)"):
+        op.nn.relu()

@@ -82,10 +82,17 @@ def relax_op(
 
     def declare(function: Callable[..., OpCall]) -> Callable[..., Call]:
         op = register_op(full, pure=pure)
+        signature = inspect.signature(function)
 
         @functools.wraps(function)
         def build(*args: Any, **kwargs: Any) -> Call:
-            operands, attrs = function(*args, **kwargs)
+            try:
+                operands, attrs = function(*args, **kwargs)
+            except TypeError:
+                wrong = _bad_call(full, signature, args, kwargs)
+                if wrong is None:
+                    raise
+                raise wrong from None
             for position, operand in enumerate(operands):
                 if not isinstance(operand, Expr):
                     raise TypeError(
@@ -98,7 +105,7 @@ def relax_op(
         info = OpInfo(
             op,
             build,
-            inspect.signature(function),
+            signature,
             infer,
             legalize,
             pattern,
@@ -111,6 +118,21 @@ def relax_op(
         return build
 
     return declare
+
+
+def _bad_call(
+    name: str, signature: inspect.Signature, args: tuple[Any, ...], kwargs: Mapping[str, Any]
+) -> TypeError | None:
+    """The error of a call whose arguments do not fit the signature; None if they do."""
+    try:
+        signature.bind(*args, **kwargs)
+    except TypeError as error:
+        plain = [
+            p.replace(annotation=inspect.Parameter.empty) for p in signature.parameters.values()
+        ]
+        shown = signature.replace(parameters=plain, return_annotation=inspect.Signature.empty)
+        return TypeError(f"{name}: {error}; the signature is {name}{shown}")
+    return None
 
 
 def op_info(expr: Any) -> OpInfo | None:
