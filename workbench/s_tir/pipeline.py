@@ -33,6 +33,7 @@ def default_tir_pipeline(target: Any = None) -> Sequential:
     passes += [
         # Blocks: initialisation, place and size of buffers, then the blocks themselves.
         s_tir.CanonicalizeLoop(),
+        tirx.InitEmptyReductions(),
         s_tir.LowerInitBlock(),
         s_tir.PlanAndUpdateBufferAllocationLocation(),
         s_tir.ConvertBlocksToOpaque(),

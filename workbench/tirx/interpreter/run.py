@@ -17,6 +17,7 @@ from workbench.tirx.function import PrimFunc
 from workbench.tirx.interpreter.exprs import ExprCompiler
 from workbench.tirx.interpreter.program import ProgramCompiler
 from workbench.tirx.interpreter.values import InterpretError, Pointer, int_range, strided
+from workbench.tirx.transform.init_empty_reductions import init_empty_reductions
 
 Compiled = tuple[Callable[..., Any], str]
 
@@ -81,7 +82,8 @@ class _Runner:
         table = _compiled.setdefault(func, {}) if self.mod is None else {}
         found = table.get(key)
         if found is None:
-            found = table[key] = ProgramCompiler(func, consts, self.callee, apart).compile()
+            whole = init_empty_reductions(func)
+            found = table[key] = ProgramCompiler(whole, consts, self.callee, apart).compile()
         return found
 
     def callee(self, gvar: GlobalVar) -> Callable[..., Any]:

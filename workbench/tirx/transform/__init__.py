@@ -5,6 +5,7 @@ from workbench.tirx.transform.common_subexpr import CommonSubexprElim
 from workbench.tirx.transform.convert_ssa import ConvertSSA, renew_definitions
 from workbench.tirx.transform.flatten_buffer import FlattenBuffer
 from workbench.tirx.transform.host_device import MakePackedAPI, SplitHostDevice
+from workbench.tirx.transform.init_empty_reductions import InitEmptyReductions
 from workbench.tirx.transform.lower_intrin import LowerIntrin
 from workbench.tirx.transform.narrow_data_type import ForceNarrowIndexToInt32, NarrowDataType
 from workbench.tirx.transform.remove_no_op import RemoveNoOp
@@ -34,6 +35,7 @@ __all__ = [
     "Filter",
     "FlattenBuffer",
     "ForceNarrowIndexToInt32",
+    "InitEmptyReductions",
     "LowerIntrin",
     "MakePackedAPI",
     "NarrowDataType",
