@@ -73,6 +73,12 @@ class Executable:
         """See `Module.export_library`."""
         return self.mod.export_library(file_name, **options)
 
+    def __reduce__(self) -> Any:
+        raise TypeError(
+            f"{type(self).__name__} holds machine code and cannot be pickled: write it with"
+            " exe.export_library(path) and read it with workbench.runtime.load_module(path)"
+        )
+
     def __repr__(self) -> str:
         return f"Executable({self.mod!r}, stages: {', '.join(s.name for s in self.stages)})"
 
