@@ -16,7 +16,11 @@ class DummyGlobalInfo(GlobalInfo):
 
 
 class VDevice(GlobalInfo):
-    """A virtual device: where a tensor lives when the program runs."""
+    """A virtual device: where a tensor lives when the program runs.
+
+    `target` stays what was given, a `Target`, its name or its options: targets belong to a layer
+    above this one. `workbench.target.Target(device.target)` makes a target of all of them.
+    """
 
     target: Any = field(default=None)
     vdevice_id: int = 0

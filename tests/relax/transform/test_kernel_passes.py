@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import workbench
 from workbench import relax, te, topi
 from workbench.core.traverse import iter_nodes
 from workbench.ir import IRModule
@@ -17,6 +18,7 @@ from workbench.relax import op, transform
 from workbench.relax.analysis.kernel_pattern import has_reshape_pattern, kernel_pattern
 from workbench.relax.op.registry import OpPatternKind as Kind
 from workbench.relax.pipeline import kernel_passes
+from workbench.runtime.vm import VirtualMachine
 from workbench.tirx import PrimFunc, SBlock, Var
 
 RNG = np.random.default_rng(0)
@@ -46,6 +48,7 @@ def kernels_called(mod: IRModule) -> list[str]:
     calls = iter_nodes(mod["main"], Call)
     found = [c.args[0].name_hint for c in calls if c.op.name == "relax.call_tir"]
     order = [b.value for block in mod["main"].body.blocks for b in block.bindings]
+    order = [v for v in order if isinstance(v, Call)]
     names = [v.args[0].name_hint for v in order if getattr(v.op, "name", "") == "relax.call_tir"]
     assert sorted(found) == sorted(names)
     return names
@@ -318,3 +321,41 @@ def test_legalisation_can_be_switched_off() -> None:
     mod = build_graph([tensor_var("x", (4, 8))], lambda emit, x: op.exp(x))
     with PassContext(config={"relax.transform.apply_legalize_ops": False}):
         assert transform.LegalizeOps()(mod) is mod
+
+
+def test_kernels_with_several_outputs_fuse() -> None:
+    n = Var("n", "int64")
+    x = tensor_var("x", [n, 8])
+
+    def body(emit: Any, x: Any) -> Any:
+        parts = emit(op.split(emit(op.nn.relu(x)), 2, 1))
+        left, right = emit(relax.TupleGetItem(parts, 0)), emit(relax.TupleGetItem(parts, 1))
+        return op.multiply(emit(op.exp(left)), right)
+
+    after = fuse(build_graph([x], body))
+    assert kernels_called(after) == ["fused_relu_split_tir_exp_multiply"]
+    run = VirtualMachine(workbench.compile(after, "llvm"), workbench.cpu())["main"]
+    data = RNG.standard_normal((3, 8)).astype("float32")
+    whole = np.maximum(data, 0)
+    np.testing.assert_allclose(run(data).numpy(), np.exp(whole[:, :4]) * whole[:, 4:], rtol=1e-5)
+
+
+def test_all_outputs_of_a_fused_kernel_may_be_results() -> None:
+    x = tensor_var("x", (4, 8))
+    after = fuse(build_graph([x], lambda emit, x: op.split(emit(op.nn.relu(x)), 2, 1)))
+    assert kernels_called(after) == ["fused_relu_split"]
+    run = VirtualMachine(workbench.compile(after, "llvm"), workbench.cpu())["main"]
+    data = RNG.standard_normal((4, 8)).astype("float32")
+    found = [part.numpy() for part in run(data)]
+    np.testing.assert_array_equal(np.concatenate(found, 1), np.maximum(data, 0))
+
+
+def test_an_output_used_by_a_product_leaves_its_kernel_alone() -> None:
+    x = tensor_var("x", (8, 8))
+
+    def body(emit: Any, x: Any) -> Any:
+        parts = emit(op.split(x, 2, 1))
+        left, right = emit(relax.TupleGetItem(parts, 0)), emit(relax.TupleGetItem(parts, 1))
+        return op.matmul(emit(op.permute_dims(left)), right)
+
+    assert kernels_called(fuse(build_graph([x], body))) == ["split", "transpose", "matmul"]

@@ -4,6 +4,7 @@ A kernel is fused into its immediate post-dominator, the first kernel through wh
 on it must go, if everything on the way is simple enough (the fusion kinds of `OpPatternKind`). In
 the first phase products and convolutions take in the element-wise kernels after them, and
 element-wise and broadcast kernels join what follows; in the second, injective kernels do.
+What picks an output of a kernel with several goes where that kernel goes.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from workbench.ir.expr import Call, Expr, GlobalVar, IntImm, Op, Var, is_prim_va
 from workbench.ir.module import IRModule
 from workbench.ir.span import SequentialSpan, SourceName, Span
 from workbench.ir.transform import PassContext, define_pass
+from workbench.ir.type import TupleType, Type
 from workbench.relax.analysis.type_relation import same_dim
 from workbench.relax.analysis.variables import definable_tir_vars_in_type
 from workbench.relax.block_builder import BlockBuilder
@@ -31,6 +33,7 @@ from workbench.relax.expr import (
     SeqExpr,
     ShapeExpr,
     Tuple,
+    TupleGetItem,
     VarBinding,
 )
 from workbench.relax.op.infer import simplify
@@ -51,6 +54,8 @@ class _Node:
     binding: VarBinding | None = None
     kernel: str = ""
     users: list[tuple[_Node, OpPatternKind]] = field(default_factory=list)
+    # The node whose output this one picks; it goes where that one goes.
+    tuple_node: _Node | None = None
     escapes: bool = False
     # Post-dominator tree.
     parent: _Node | None = None
@@ -73,7 +78,7 @@ def _kernel_kind(call: Any, mod: IRModule) -> tuple[OpPatternKind, str]:
     """The fusion kind of a `call_tir`, and its kernel's name."""
     if not isinstance(call, Call) or not isinstance(call.op, Op):
         return _Kind.OPAQUE, ""
-    if call.op.name != "relax.call_tir" or not isinstance(call.ty, TensorType):
+    if call.op.name != "relax.call_tir":
         return _Kind.OPAQUE, ""
     callee = call.args[0]
     assert isinstance(callee, GlobalVar)
@@ -103,6 +108,10 @@ class _Graph:
             node.escapes = not isinstance(binding.var, DataflowVar)
             if not isinstance(binding, VarBinding):
                 node.kind = node.group_kind = _Kind.OPAQUE
+            if isinstance(value, TupleGetItem):
+                node.tuple_node = by_var.get(id(value.tuple_value))
+                if node.tuple_node is not None and node.tuple_node.kernel:
+                    node.kind = node.group_kind = _Kind.ELEMWISE
             for operand in _operands(value):
                 source = by_var.get(id(operand))
                 if source is not None:
@@ -178,6 +187,8 @@ class _Partition:
         """Fuses a node into its post-dominator if the phase and the kinds allow it."""
         sink, kind = node.parent, node.root().group_kind
         if sink is None or kind is _Kind.OPAQUE or node.root() is sink.root():
+            return
+        if node.tuple_node is not None and node.tuple_node.root() is not node.root():
             return
         if kind is _Kind.OUT_ELEMWISE_FUSABLE:
             if phase == 0 and node.parent_kind is _Kind.ELEMWISE:
@@ -274,7 +285,7 @@ def _outline(group: list[_Node], builder: BlockBuilder) -> VarBinding:
     bindings = [n.binding for n in group if n.binding is not None]
     outliner = _Outliner(builder)
     func, args = outliner.function(bindings)
-    name = "_".join(["fused", *(n.kernel for n in group)])
+    name = "_".join(["fused", *(n.kernel for n in group if n.kernel)])
     gvar = builder.add_func(func, name if len(name) <= 96 else f"{name[:96]}_etc")
     last = bindings[-1]
     call = Call(gvar, args, ret_ty=last.value.ty, span=_spans(bindings))
@@ -299,6 +310,8 @@ class _Outliner:
         inside = {id(b.var) for b in bindings}
         arguments: dict[int, Expr] = {}
         for binding in bindings:
+            if isinstance(binding.value, TupleGetItem):
+                continue
             for operand in _tensor_operands(binding.value):
                 if id(operand) not in inside:
                     arguments.setdefault(id(operand), operand)
@@ -356,7 +369,16 @@ class _Outliner:
         out: list[Binding] = []
         result: Var | None = None
         for number, binding in enumerate(bindings):
+            kind = Var if number == len(bindings) - 1 else DataflowVar
             call: Any = binding.value
+            if isinstance(call, TupleGetItem):
+                whole = self.images[id(call.tuple_value)]
+                ty: Any = whole.ty.fields[call.index]  # type: ignore[union-attr]
+                result = kind(binding.var.name, ty)
+                item = TupleGetItem(whole, call.index, span=call.span)
+                out.append(VarBinding(result, item, span=binding.span))
+                self.images[id(binding.var)] = result
+                continue
             fields = [self.images.get(id(f), f) for f in _tensor_operands(call)]
             rest = tuple(self.local(a) for a in call.args[2:])
             ty = self.result_type(call, fields) or self.local(call.ty)
@@ -368,18 +390,18 @@ class _Outliner:
                 ret_ty=ty,
                 span=call.span,
             )
-            kind = Var if number == len(bindings) - 1 else DataflowVar
             result = kind(binding.var.name, ty)
             out.append(VarBinding(result, new, span=binding.span))
             self.images[id(binding.var)] = result
         assert result is not None
         return SeqExpr((DataflowBlock(tuple(out)),), result)
 
-    def result_type(self, call: Any, fields: list[Expr]) -> TensorType | None:
-        """The type of a kernel's result, from its buffers and those of the given operands."""
+    def result_type(self, call: Any, fields: list[Expr]) -> Type | None:
+        """The type of a kernel's results, from its buffers and those of the given operands."""
         kernel: Any = self.builder.functions[call.args[0]]
         buffers = [p for p in kernel.params if isinstance(p.ty, BufferType)]
-        if len(buffers) != len(fields) + 1:
+        types = call.ty.fields if isinstance(call.ty, TupleType) else (call.ty,)
+        if len(buffers) != len(fields) + len(types):
             return None
         known: dict[Var, Expr] = {}
         for buffer, operand in zip(buffers, fields, strict=False):
@@ -389,10 +411,13 @@ class _Outliner:
             for size, dim in zip(buffer.shape, dims, strict=True):
                 if isinstance(size, Var):
                     known.setdefault(size, dim)
-        shape = buffers[-1].shape
-        if any(v not in known for d in shape for v in iter_nodes(d, Var)):
-            return None
-        return TensorType([simplify(substitute(d, known)) for d in shape], call.ty.dtype)
+        results: list[Type] = []
+        for buffer, ty in zip(buffers[len(fields) :], types, strict=True):
+            if any(v not in known for d in buffer.shape for v in iter_nodes(d, Var)):
+                return None
+            shape = [simplify(substitute(d, known)) for d in buffer.shape]
+            results.append(TensorType(shape, ty.dtype))
+        return TupleType(results) if isinstance(call.ty, TupleType) else results[0]
 
     def undefined(self, params: list[Var], body: SeqExpr) -> list[tuple[Var, Var]]:
         """Symbols (the caller's and ours) that the body uses and no parameter's type defines."""

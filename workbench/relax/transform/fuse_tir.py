@@ -11,7 +11,7 @@ from workbench.core.traverse import iter_nodes, rewrite
 from workbench.ir.expr import Call, Expr, GlobalVar, Var
 from workbench.ir.module import IRModule
 from workbench.ir.transform import PassContext, define_pass
-from workbench.relax.expr import Function, ShapeExpr, Tuple
+from workbench.relax.expr import Function, ShapeExpr, Tuple, TupleGetItem
 from workbench.relax.op.base import call_tir
 from workbench.relax.transform.rewriter import BindingRewriter, rewrite_bindings
 from workbench.relax.type import ShapeType, TensorType
@@ -86,6 +86,7 @@ class _Merger:
         self.mod = mod
         self.func = func
         self.buffers: dict[int, Var] = {}  # by id of the Relax variable
+        self.tuples: dict[int, list[Var]] = {}  # those of kernels with several outputs
         self.scalars: list[Var] = []
         self.statements: list[Stmt] = []
         self.allocated: list[Var] = []
@@ -98,15 +99,21 @@ class _Merger:
         params = [self.parameter(p) for p in self.func.params]
         params = [p for p in params if p is not None]
         result = self.func.body.body
-        outputs: list[Var] = []
+        made: list[Var] = []
         for block in self.func.body.blocks:
             for binding in block.bindings:
-                out = self.kernel(binding)
-                if binding.var is result:
-                    outputs = out
+                value: Any = binding.value  # type: ignore[attr-defined]
+                if isinstance(value, TupleGetItem):
+                    picked = self.tuples[id(value.tuple_value)][value.index]
+                    self.buffers[id(binding.var)] = picked
                 else:
-                    self.allocated.extend(out)
-        if not outputs:
+                    made.extend(self.kernel(binding))
+        outputs = self.tuples.get(id(result)) or [
+            self.buffers[i] for i in (id(result),) if i in self.buffers
+        ]
+        results = {id(b) for b in outputs}
+        self.allocated.extend(b for b in made if id(b) not in results)
+        if not results & {id(b) for b in made}:
             raise WorkbenchError(
                 "FuseTIR: the result of a fused function is not the result of a kernel",
                 nodes=(result,),
@@ -169,7 +176,10 @@ class _Merger:
                 if isinstance(size, Var):
                     images.setdefault(id(size), given)
         self.take(kernel, images, binding)
-        self.buffers[id(binding.var)] = outputs[0]
+        if hasattr(call.ty, "fields"):
+            self.tuples[id(binding.var)] = outputs
+        else:
+            self.buffers[id(binding.var)] = outputs[0]
         self.used.add(gvar)
         self.pattern = max(self.pattern, int(kernel.attrs.get("op_pattern", 8)))
         return outputs
