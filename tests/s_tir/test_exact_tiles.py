@@ -6,11 +6,14 @@ import numpy as np
 import pytest
 
 from workbench import te, topi
+from workbench.arith import Analyzer
 from workbench.core.traverse import free_vars
 from workbench.ir import IRModule
+from workbench.ir.expr import Var
 from workbench.s_tir import Schedule, ScheduleError, dlight
+from workbench.s_tir.analysis.regions import at_most
 from workbench.target import Target
-from workbench.tirx import PrimFunc
+from workbench.tirx import PrimFunc, op
 from workbench.tirx.interpreter import interpret
 
 
@@ -60,3 +63,12 @@ def test_the_default_schedule_of_a_convolution_computes_it(size: tuple[int, int,
     interpret(func, a, b, want)
     interpret(mod, "main", a, b, got)
     np.testing.assert_allclose(got, want, rtol=1e-5, atol=1e-5)
+
+
+def test_bounds_of_quotients_of_unknown_sizes():
+    n = Var("n", "int64")
+    windows = op.floordiv(n - 1, 2) + 1
+    tiles = op.floordiv(n + 31, 32) * 16
+    assert at_most(windows, tiles, Analyzer())
+    assert not at_most(windows, op.floordiv(n + 29, 32) * 16, Analyzer())  # n = 1: 1 > 0
+    assert not at_most(tiles, windows, Analyzer())

@@ -6,7 +6,9 @@ have intervals in an environment; what is not in it counts as a constant.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
+from fractions import Fraction
 from typing import Any
 
 from workbench.arith import Analyzer
@@ -263,7 +265,37 @@ def at_most(a: Any, b: Any, analyzer: Analyzer) -> bool:
     x, y = linear_form(a), linear_form(b)
     if x is not None and y is not None and x.same_terms(y):
         return x.constant <= y.constant
-    return bool(analyzer.can_prove(a <= b))
+    return bool(analyzer.can_prove(a <= b)) or _relaxed_most(a - b) <= 0
+
+
+def _relaxed_most(expr: Any) -> float:
+    """An upper bound of an expression in which quotients are real numbers; inf if there is none.
+
+    So rows of tiles are seen to reach the end of a size that is a quotient itself:
+    `(n - 1) // 2 + 1 - (n + 31) // 32 * 16 <= (n - 1) / 2 + 1 - (n + 31 - 31) / 2 < 1`.
+    """
+    total = Fraction(0)
+    slopes: dict[int, Fraction] = {}
+    stack: list[tuple[Any, Fraction]] = [(expr, Fraction(1))]
+    while stack:
+        node, factor = stack.pop()
+        if isinstance(node, IntImm):
+            total += factor * node.value
+        elif isinstance(node, (Add, Sub)):
+            stack += [(node.a, factor), (node.b, factor if isinstance(node, Add) else -factor)]
+        elif isinstance(node, Mul) and isinstance(node.b, IntImm):
+            stack.append((node.a, factor * node.b.value))
+        elif isinstance(node, Mul) and isinstance(node.a, IntImm):
+            stack.append((node.b, factor * node.a.value))
+        elif isinstance(node, FloorDiv) and isinstance(node.b, IntImm) and node.b.value > 0:
+            stack.append((node.a, factor / node.b.value))
+            if factor < 0:  # at least (a - b + 1) / b
+                total -= factor * (node.b.value - 1) / node.b.value
+        elif isinstance(node, Var):
+            slopes[id(node)] = slopes.get(id(node), Fraction(0)) + factor
+        else:
+            return math.inf
+    return math.inf if any(slopes.values()) else math.floor(total)
 
 
 def covers(big: Sequence[Range], small: Sequence[Range], analyzer: Analyzer) -> bool:

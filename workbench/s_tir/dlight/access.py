@@ -18,7 +18,7 @@ from workbench.tirx.expr import BufferLoad, Cast
 from workbench.tirx.stmt import BufferStore, SBlock
 
 _BATCH = 2
-_UNKNOWN = (127, 131, 137, 139, 149, 151, 157, 163)
+_UNKNOWN = (61, 67, 71, 73, 79, 83, 89, 97)
 
 
 class Hints:

@@ -55,7 +55,7 @@ def schedule_injective(sch: Schedule, block: SBlockRV, cpu: Cpu) -> None:
         return
     inner = _contiguous_suffix(entry.stmt, [*reads, store], hints)
     suffix = loops[len(loops) - inner :]
-    prefix = loops[: len(loops) - inner]
+    prefix = _fusible(sch, loops[: len(loops) - inner])
     row = sch.fuse(*suffix) if len(suffix) > 1 else suffix[0]
     lanes = cpu.lanes(store.buffer.ty.dtype)
     work = _size(sch, prefix, hints) * _size(sch, [row], hints)
@@ -66,9 +66,25 @@ def schedule_injective(sch: Schedule, block: SBlockRV, cpu: Cpu) -> None:
         if chunk is not None:
             first, row = sch.split(row, [None, chunk])
             outer = first if outer is None else sch.fuse(outer, first)
-    _vectorize(sch, row, lanes)
+    _vectorize(sch, row, lanes, masked=_asks(entry))
     if parallel and outer is not None:
         attempt(lambda: sch.parallel(outer))
+
+
+def _fusible(sch: Schedule, loops: list[LoopRV]) -> list[LoopRV]:
+    """The leading loops of which one can be made: up to an extent that is a sum such as `n + 2`.
+
+    Divided by products of such extents, the fused variable would not be seen to be a mere split.
+    """
+    for place, loop in enumerate(loops):
+        if place and not isinstance(sch.get(loop).extent, (IntImm, Var)):
+            return loops[:place]
+    return loops
+
+
+def _asks(entry: Any) -> bool:
+    """Whether the value depends on a condition, which keeps LLVM from making vectors."""
+    return any(True for _ in iter_nodes(entry.stmt.body, CmpOp))
 
 
 def _is_heavy(entry: Any) -> bool:
@@ -94,10 +110,16 @@ def _chunk(sch: Schedule, row: LoopRV, lanes: int, cpu: Cpu, hints: Hints) -> in
     return max(lanes, share - share % lanes) if share >= lanes else None
 
 
-def _vectorize(sch: Schedule, row: LoopRV, lanes: int) -> None:
-    """The inner loop as vectors, where its extent allows; else LLVM's vectoriser sees to it."""
+def _vectorize(sch: Schedule, row: LoopRV, lanes: int, masked: bool = False) -> None:
+    """The inner loop as vectors, where its extent allows; else LLVM's vectoriser sees to it.
+
+    `masked`: rows of any length become vectors, the last one under a mask.
+    """
     extent = sch.get(row).extent
     if not isinstance(extent, IntImm):
+        if masked and lanes >= 4:
+            _, inner = sch.split(row, [None, lanes])
+            attempt(lambda: sch.vectorize(inner))
         return
     for count in (lanes, lanes // 2, lanes // 4):
         if count >= 4 and extent.value % count == 0:

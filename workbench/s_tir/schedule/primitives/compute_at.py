@@ -26,7 +26,7 @@ from workbench.s_tir.analysis.blocks import (
     swept_regions,
     vars_of,
 )
-from workbench.s_tir.analysis.regions import union_region
+from workbench.s_tir.analysis.regions import at_most, union_region
 from workbench.s_tir.sblock_scope import DepKind, Entry, SBlockScope
 from workbench.s_tir.schedule.base import ScheduleBase
 from workbench.s_tir.schedule.error import ScheduleError
@@ -399,7 +399,6 @@ def _reaches(total: Range | None, dom: Range, analyzer: Analyzer) -> bool:
 
 
 def _covers_domain(r: Range, dom: Range, analyzer: Analyzer) -> bool:
-    return bool(
-        analyzer.can_prove(r.min <= dom.min)
-        and analyzer.can_prove(dom.min + dom.extent <= r.min + r.extent)
+    return at_most(r.min, dom.min, analyzer) and at_most(
+        dom.min + dom.extent, r.min + r.extent, analyzer
     )
