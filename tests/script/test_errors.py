@@ -233,3 +233,35 @@ def test_contradictions_are_refused_where_they_stand(text: str, message: str) ->
     with pytest.raises(ScriptError, match=message) as caught:
         parse(head + text)
     assert caught.value.lineno
+
+
+@pytest.mark.parametrize(
+    ("line", "index", "column"),
+    [
+        ("A[4, 0] = 0.0", 4, 7),
+        ("A[0, -1] = 0.0", -1, 10),
+        ("A[0, 0] = A[3, T.int64(8)]", 8, 20),
+        ("A[0, 0] += A[0, 9]", 9, 21),
+    ],
+)
+def test_a_constant_index_outside_of_its_buffer(line, index, column):
+    error = body(line)
+    assert error.message.startswith(f"index {index} is outside of dimension ")
+    assert (error.lineno, error.offset) == (3, column)
+    assert "^" in str(error)
+
+
+def test_guarded_accesses_and_addresses_may_name_what_does_not_exist():
+    parse(
+        HEAD + "    if n > 3:\n        A[4, 0] = T.float32(0)\n"
+        "    A[0, 0] = T.if_then_else(n > 3, A[-1, 0], T.float32(0))\n"
+        "    T.evaluate(T.address_of(A[4, 0]))\n"
+    )
+
+
+@pytest.mark.parametrize("word", ["break", "continue"])
+def test_leaving_a_loop_outside_of_one(word):
+    error = body("A[0, 0] = T.float32(0)", "if n > 3:", f"    {word}")
+    assert error.message == f"`{word}` stands outside of a loop"
+    assert (error.lineno, error.offset) == (5, 9)
+    parse(HEAD + f"    for i in range(4):\n        if n > i:\n            {word}\n")

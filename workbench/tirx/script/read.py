@@ -16,6 +16,7 @@ from workbench.tirx import stmt as S
 from workbench.tirx.expr import IterVar
 from workbench.tirx.function import PrimFunc
 from workbench.tirx.script import buffers, build, expressions
+from workbench.tirx.script.constants import check_indices
 from workbench.tirx.script.dialect import TirDialect, bounds
 from workbench.tirx.script.root import needs_root
 from workbench.tirx.script.state import FunctionState, _current, sequence, state
@@ -76,7 +77,24 @@ class BodyReader:
                 stmt, f"{type(stmt).__name__} statements are not part of TVMScript"
             )
         with self.reader.at(stmt):
+            check_indices(self.reader, self.here, stmt)
             return handler(self, stmt)
+
+    def looped(self, stmts: Sequence[ast.stmt], names: dict[str, Any] | None = None) -> S.Stmt:
+        """The body of a loop."""
+        self.here.depth += 1
+        try:
+            return sequence(self.body(stmts, names))
+        finally:
+            self.here.depth -= 1
+
+    def guarded(self, stmts: Sequence[ast.stmt]) -> S.Stmt:
+        """Statements that run only under a condition."""
+        self.here.guards += 1
+        try:
+            return sequence(self.body(stmts))
+        finally:
+            self.here.guards -= 1
 
     def frame(self, frame: Frame, body: Sequence[ast.stmt], alias: ast.expr | None) -> None:
         """`with frame as alias: body`."""
@@ -255,7 +273,7 @@ def _for(self: BodyReader, node: ast.For) -> None:
         self.here.keep.append(var)
         variables.append(var)
         names[target.id] = var
-    out = sequence(self.body(node.body, names))
+    out = self.looped(node.body, names)
     step = None if frame.step is None else expressions.plain_number(frame.step, frame.ranges[0][1])
     for var, (low, extent) in zip(reversed(variables), reversed(frame.ranges), strict=True):
         binding = _thread_axis(frame.thread, var)
@@ -274,7 +292,7 @@ def _while(self: BodyReader, node: ast.While) -> None:
     if node.orelse:
         raise self.reader.error(node.orelse[0], "a loop has no else branch")
     condition = value_of(self.reader.eval(node.test))
-    self.here.emit(S.While(condition, sequence(self.body(node.body))))
+    self.here.emit(S.While(condition, self.looped(node.body)))
 
 
 def _if(self: BodyReader, node: ast.If) -> None:
@@ -283,8 +301,8 @@ def _if(self: BodyReader, node: ast.If) -> None:
         for stmt in self.inline(node.body if condition else node.orelse):  # decided while reading
             self.here.emit(stmt)
         return
-    then = sequence(self.body(node.body))
-    otherwise = sequence(self.body(node.orelse)) if node.orelse else None
+    then = self.guarded(node.body)
+    otherwise = self.guarded(node.orelse) if node.orelse else None
     self.here.emit(S.IfThenElse(value_of(condition), then, otherwise))
 
 
@@ -334,6 +352,13 @@ def _return(self: BodyReader, node: ast.Return) -> None:
     self.here.emit(S.Return(value_for(value, self.here.ret_type)))
 
 
+def _leave(self: BodyReader, node: ast.stmt, stmt: S.Stmt) -> None:
+    if not self.here.depth:
+        word = "break" if isinstance(node, ast.Break) else "continue"
+        raise self.reader.error(node, f"`{word}` stands outside of a loop")
+    self.here.emit(stmt)
+
+
 def _function(self: BodyReader, node: ast.FunctionDef) -> None:
     """A function inside a function: a macro, read where it is called."""
     for decorator in node.decorator_list:
@@ -358,8 +383,8 @@ _STATEMENTS: dict[type, Callable[[BodyReader, Any], Frame | None]] = {
     ast.Assert: _assert,
     ast.Return: _return,
     ast.FunctionDef: _function,
-    ast.Break: lambda self, node: self.here.emit(S.Break()),
-    ast.Continue: lambda self, node: self.here.emit(S.Continue()),
+    ast.Break: lambda self, node: _leave(self, node, S.Break()),
+    ast.Continue: lambda self, node: _leave(self, node, S.Continue()),
     ast.Pass: lambda self, node: None,
 }
 

@@ -15,6 +15,7 @@ from workbench.tirx.script.regions import access_regions
 from workbench.tirx.script.values import value_of
 from workbench.tirx.stmt import (
     BufferRegion,
+    DeclBuffer,
     Evaluate,
     MatchBufferRegion,
     SBlock,
@@ -85,11 +86,17 @@ class FunctionState:
     #: No root block is put around the body.
     bare: bool = False
     if_frames: list[Any] = field(default_factory=list)
+    #: How many loops and how many conditions are around, and buffers over memory of other ones.
+    depth: int = 0
+    guards: int = 0
+    views: set[int] = field(default_factory=set)
 
     def emit(self, stmt: Stmt) -> None:
         """Adds a statement."""
         if not self.lists:
             raise ScriptError("a statement outside of a function body")
+        if isinstance(stmt, DeclBuffer) and stmt.data is not None:
+            self.views.add(id(stmt.buffer))
         self.lists[-1].append(stmt)
 
     def block(self, what: str) -> BlockState:
