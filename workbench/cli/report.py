@@ -64,7 +64,8 @@ def sections(shown: Demonstration) -> list[tuple[str, Part | Panel]]:
         ("The model", panel_of(shown.module)),
         ("How it was compiled, pass by pass", panel_of(shown.trace)),
         ("Where the time goes", panel_of(shown.timing)),
-        ("From graph to machine code", stages(shown)),
+        ("From operators to machine code", panel_of(shown.executable)),
+        ("All stages as text", stages(shown)),
     ]
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-from workbench.core.live import mimebundle
+from workbench.core.live import Live
 from workbench.runtime.function import PackedFunc
 from workbench.runtime.module import Module
 
@@ -36,7 +36,7 @@ class Stage:
         return f"Stage({self.name!r}, {len(self.line_map)} mapped lines)"
 
 
-class Executable:
+class Executable(Live):
     """A compiled module: call it, index it by function name, look at its `stages`, export it."""
 
     def __init__(self, mod: Module, stages: Sequence[Stage] = ()) -> None:
@@ -81,6 +81,3 @@ class Executable:
 
     def __repr__(self) -> str:
         return f"Executable({self.mod!r}, stages: {', '.join(s.name for s in self.stages)})"
-
-    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, Any]:
-        return mimebundle(self)

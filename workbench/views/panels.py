@@ -11,6 +11,7 @@ from workbench.inspect.pass_trace import PassTrace
 from workbench.inspect.timing import Timing
 from workbench.ir.module import IRModule
 from workbench.relax.expr import Function
+from workbench.runtime.executable import Executable
 from workbench.s_tir.schedule.schedule import Schedule
 from workbench.tirx.function import PrimFunc
 
@@ -20,6 +21,7 @@ from .pass_trace import trace_panel
 from .relax_graph import main_function, relax_graph
 from .schedule_panel import SchedulePanel
 from .script_view import script_text
+from .stages_panel import StagesPanel
 from .timing import TimingPanel
 
 
@@ -51,6 +53,7 @@ PANELS: Dispatch = Dispatch(
         PrimFunc: lambda func: SchedulePanel(Schedule(func)),
         Schedule: lambda sch: SchedulePanel(sch),
         PassTrace: trace_panel,
+        Executable: lambda exe: StagesPanel(exe),
         Timing: lambda timing: TimingPanel(timing),
     },
 )

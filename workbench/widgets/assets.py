@@ -8,7 +8,7 @@ from importlib import resources
 from workbench.views.render_html import style
 
 #: Name of each widget module; `NAME.js` lies beside this file.
-MODULES = ("graph_view", "pass_stepper", "schedule_explorer", "timings")
+MODULES = ("graph_view", "pass_stepper", "schedule_explorer", "stages_view", "timings")
 
 
 @cache

@@ -10,12 +10,14 @@ from .base import PanelWidget
 from .graph_view import GraphView
 from .pass_stepper import PassStepper
 from .schedule_explorer import ScheduleExplorer
+from .stages_view import StagesView
 from .timings import Timings
 
 _CLASSES: dict[str, Any] = {
     "graph_view": GraphView,
     "pass_stepper": PassStepper,
     "schedule_explorer": ScheduleExplorer,
+    "stages_view": StagesView,
     "timings": Timings,
 }
 
