@@ -416,7 +416,7 @@ class _Outliner:
             if any(v not in known for d in buffer.shape for v in iter_nodes(d, Var)):
                 return None
             shape = [simplify(substitute(d, known)) for d in buffer.shape]
-            results.append(TensorType(shape, ty.dtype))
+            results.append(TensorType(shape, getattr(ty, "dtype", None)))
         return TupleType(results) if isinstance(call.ty, TupleType) else results[0]
 
     def undefined(self, params: list[Var], body: SeqExpr) -> list[tuple[Var, Var]]:
