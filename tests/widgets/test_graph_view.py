@@ -79,3 +79,15 @@ def test_script_beside_the_graph_shares_the_selection(mount):
     assert w.page.locator(".wb-gn.wb-on").get_attribute("data-id") == "lv1"
     assert w.requests == []
     assert not w.errors
+
+
+def test_a_large_graph_opens_legible_at_its_input(mount):
+    w = mount(GraphPanel(graph(ops=tuple(f"op{i}" for i in range(60))), "Large"))
+    w.page.wait_for_timeout(200)  # after the first frame
+    pane = w.page.locator(".wb-gpane").bounding_box()
+    first = w.page.locator(".wb-k-param").first.bounding_box()
+    assert pane["y"] <= first["y"] < pane["y"] + 100
+    assert pane["x"] <= first["x"] and first["x"] + first["width"] <= pane["x"] + pane["width"]
+    svg = w.page.locator(".wb-gpane svg")
+    natural = float(svg.get_attribute("viewBox").split()[3])
+    assert svg.bounding_box()["height"] >= 0.89 * natural, "labels are nearly as large as designed"

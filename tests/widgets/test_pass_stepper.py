@@ -142,3 +142,15 @@ def test_next_pass_is_shown_within_100_ms_once_fetched(mount):
         return [performance.now() - start, document.querySelector('.wb-view').innerText]; }"""
     )
     assert "changed nothing" in took[1], "a fetched neighbour is shown in the next frame"
+
+
+def test_long_lines_wrap_until_the_reader_says_no(mount):
+    w = mount(stepper_panel(), width=900)
+    w.page.wait_for_selector(".wb-view .wb-cl")
+    wide = "(n) => n.scrollWidth > n.clientWidth"
+    code = w.page.locator(".wb-view .wb-code").first
+    assert not code.evaluate(wide)
+    w.page.locator(".wb-widget").focus()
+    w.press("w")
+    assert code.evaluate(wide)
+    assert w.page.get_by_role("button", name="Wrap").get_attribute("aria-pressed") == "false"
