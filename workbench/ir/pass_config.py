@@ -123,8 +123,7 @@ def _pass_options(name: str, value: Any, factory: Callable[..., Any]) -> Attrs:
         if key not in known:
             raise ConfigError(
                 f"PassContext: {name} has no option {key!r}",
-                hint=did_you_mean(str(key), known)
-                or f"its options: {', '.join(known) or 'none'}",
+                hint=did_you_mean(str(key), known) or f"its options: {', '.join(known) or 'none'}",
             )
     return Attrs(value)
 

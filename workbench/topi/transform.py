@@ -241,8 +241,9 @@ def concatenate(a_tuple: Sequence[Tensor], axis: int | None = 0) -> Tensor:
                 hint="cast or reshape them first",
             )
         for k, (size, first) in enumerate(zip(part.shape, parts[0].shape, strict=True)):
-            fixed = isinstance(size, IntImm) and isinstance(first, IntImm)
-            if k != at and fixed and size.value != first.value:
+            if k == at or not isinstance(size, IntImm) or not isinstance(first, IntImm):
+                continue
+            if size.value != first.value:
                 raise WorkbenchError(
                     f"concatenate along {at}: dimension {k} differs, {first} in {parts[0]} and"
                     f" {size} in {part}"
