@@ -10,7 +10,8 @@ from workbench.ir.module import IRModule
 from workbench.runtime.executable import Stage
 from workbench.runtime.module import Module
 from workbench.target.codegen import jit
-from workbench.target.codegen.compile import Compiled, line_map, optimise
+from workbench.target.codegen.compile import Compiled, line_map
+from workbench.target.codegen.compile_pool import CompilePool, Job, helpers_for
 from workbench.target.codegen.llvm import KernelIR, generate
 from workbench.target.codegen.machine import CodegenError, machine_of
 from workbench.target.codegen.signature import Signature
@@ -125,20 +126,31 @@ def _is_native(target: Target) -> bool:
 def compile_kernels(mod: IRModule, target: Target, lines_of: LinesOf | None = None) -> list[Kernel]:
     """Compiles, without linking, every PrimFunc that has a `global_symbol`."""
     program = {g.name_hint: f for g, f in mod.functions.items() if isinstance(f, PrimFunc)}
-    kernels: list[Kernel] = []
-    for func in program.values():
-        name = func.attrs.get("global_symbol")
-        if name is None:
-            continue
-        lines = None if lines_of is None else lines_of(str(name), func)
-        ir = generate(str(name), func, target, program, lines)
-        kernels.append(Kernel(str(name), ir, optimise(ir.text, target)))
+    named = [(str(f.attrs["global_symbol"]), f) for f in program.values() if _is_named(f)]
+    pool = CompilePool(target, helpers_for(len(named)))
+    texts: list[KernelIR] = []
+    jobs: list[Job] = []
+    try:
+        for name, func in named:
+            lines = None if lines_of is None else lines_of(name, func)
+            texts.append(generate(name, func, target, program, lines))
+            jobs.append(pool.add(texts[-1].text))
+        compiled = pool.finish(jobs)
+    finally:
+        pool.close()
+    kernels = [
+        Kernel(name, ir, made) for (name, _), ir, made in zip(named, texts, compiled, strict=True)
+    ]
     if not kernels:
         raise CodegenError(
             "the module has no function to compile",
             hint='a PrimFunc needs the attribute "global_symbol"',
         )
     return kernels
+
+
+def _is_named(func: PrimFunc) -> bool:
+    return func.attrs.get("global_symbol") is not None
 
 
 def _link(kernel: Kernel) -> None:

@@ -56,19 +56,33 @@ def compile_ir(
     ir_text: str, machine: Machine, opt_level: int = 3, *, use_cache: bool = True
 ) -> Compiled:
     """Like `optimise`, for a machine."""
-    key = object_cache.key_of(ir_text, f"{machine.key()}/O{opt_level}", llvm().llvm_version_info)
-    found = object_cache.load(key) if use_cache else None
+    found = cached(ir_text, machine, opt_level) if use_cache else None
+    if found is not None:
+        return found
     seconds: dict[str, float] = {}
-    if found is None:
-        module, tm = _optimised(ir_text, machine, opt_level, seconds)
-        start = time.perf_counter()
-        obj = bytes(tm.emit_object(module))
-        seconds["emit"] = time.perf_counter() - start
-        if use_cache:
-            object_cache.store(key, obj)
-    else:
-        obj = found
-    return Compiled(ir_text, machine, opt_level, obj, found is not None, seconds)
+    module, tm = _optimised(ir_text, machine, opt_level, seconds)
+    start = time.perf_counter()
+    obj = bytes(tm.emit_object(module))
+    seconds["emit"] = time.perf_counter() - start
+    made = Compiled(ir_text, machine, opt_level, obj, False, seconds)
+    if use_cache:
+        keep(made)
+    return made
+
+
+def _key(ir_text: str, machine: Machine, opt_level: int) -> str:
+    return object_cache.key_of(ir_text, f"{machine.key()}/O{opt_level}", llvm().llvm_version_info)
+
+
+def cached(ir_text: str, machine: Machine, opt_level: int) -> Compiled | None:
+    """What an earlier compile left in the cache folder, or None."""
+    found = object_cache.load(_key(ir_text, machine, opt_level))
+    return None if found is None else Compiled(ir_text, machine, opt_level, found, True)
+
+
+def keep(made: Compiled) -> None:
+    """Puts object code into the cache folder."""
+    object_cache.store(_key(made.ir, made.machine, made.opt_level), made.obj)
 
 
 def _optimised(
