@@ -67,7 +67,7 @@ def load_model(model: Any) -> Any:
             raise OnnxError(f"{path} is a folder, expected an ONNX file")
         data, what = path.read_bytes(), str(path)
     elif isinstance(model, (bytes, bytearray, memoryview)):
-        data, what, path = bytes(model), "the given bytes", None
+        data, what, path = bytes(model), "what was given", None
     else:
         raise OnnxError(f"expected an onnx.ModelProto, bytes or a path, got {type(model).__name__}")
     if not data:
