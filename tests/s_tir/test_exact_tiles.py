@@ -72,3 +72,19 @@ def test_bounds_of_quotients_of_unknown_sizes():
     assert at_most(windows, tiles, Analyzer())
     assert not at_most(windows, op.floordiv(n + 29, 32) * 16, Analyzer())  # n = 1: 1 > 0
     assert not at_most(tiles, windows, Analyzer())
+
+
+def test_sums_do_not_move_under_loops_whose_iterations_run_together():
+    a = te.placeholder((6,), name="A")
+    b = te.compute((6,), lambda i: a[i] * 2.0, name="B")
+    k = te.reduce_axis((0, 6), name="k")
+    total = te.compute((1,), lambda i: te.sum(b[k], axis=k), name="C")
+    for kind in ("serial", "parallel", "vectorize"):
+        sch = Schedule(te.create_prim_func([a, total]))
+        loop = sch.get_loops(sch.get_sblock("B"))[0]
+        if kind == "serial":
+            sch.reverse_compute_at(sch.get_sblock("C"), loop)
+            continue
+        getattr(sch, kind)(loop)
+        with pytest.raises(ScheduleError, match="run together"):
+            sch.reverse_compute_at(sch.get_sblock("C"), loop)

@@ -36,7 +36,7 @@ from workbench.s_tir.schedule.primitives.exact_region import is_exact_box
 from workbench.s_tir.schedule.primitives.nest import NestBuilder
 from workbench.s_tir.schedule.random_variable import LoopRV, SBlockRV
 from workbench.s_tir.schedule.state import ScheduleState, replace_stmts
-from workbench.tirx.stmt import SBlock, SBlockRealize, SeqStmt, Stmt, stmt_list
+from workbench.tirx.stmt import ForKind, SBlock, SBlockRealize, SeqStmt, Stmt, stmt_list
 
 Required = dict[int, Range]
 
@@ -332,6 +332,18 @@ class ComputeAtPrimitives(ScheduleBase):
         ]
         if not partial:
             return
+        summed: set[int] = set()
+        for v in partial:
+            summed |= vars_of(found[id(v.var)].min)
+        for loop in [*self.state.loops_above(target.key), target]:
+            together = loop.stmt.kind not in (ForKind.SERIAL, ForKind.UNROLLED)
+            if together and id(loop.stmt.loop_var) in summed:
+                raise ScheduleError(
+                    f"{entry.label} would accumulate over {loop.label}, whose iterations run "
+                    "together",
+                    nodes=[entry.stmt, loop.stmt],
+                    hint="move the block first, or keep the loop serial",
+                )
         used: set[int] = set()
         for wanted in found.values():
             used |= vars_of(wanted.min)
